@@ -21,6 +21,7 @@ export const FIRST: readonly string[] = [
   'unsupported',
   'model-facts',
   'responses',
+  'upstream-streams',
   'exact-numbers',
   'idempotency-order',
   'dispatcher',

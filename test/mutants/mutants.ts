@@ -314,8 +314,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/responses',
     file: 'packages/worker/src/calls/model-apis.ts',
-    from: "lesson.needed === 'always' ||",
-    to: "lesson.needed !== 'always' ||",
+    from: "needed === 'always' ||",
+    to: "needed !== 'always' ||",
   },
   {
     test: 'gateway/models',
@@ -454,6 +454,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/worker/src/providers/anthropic/fields.ts',
     from: 'value !== 1',
     to: 'value > 2',
+  },
+  {
+    test: 'gateway/upstream-streams',
+    file: 'packages/worker/src/calls/http-client.ts',
+    from: "this.end('stalled')",
+    to: 'undefined',
   },
   {
     test: 'gateway/wrong-keys',

@@ -18,6 +18,7 @@ import type { Case } from './cost.js';
 import { observingCases } from './observing.js';
 import { payloadCases } from './payload-cases.js';
 import { ANTHROPIC_ANSWER, OPENAI_ANSWER, REQUESTS } from './requests.js';
+import { streamCases } from './stream-cases.js';
 
 const [OPENAI_ENTRY = { provider: '', model: '' }, ANTHROPIC_ENTRY = { provider: '', model: '' }] = CHAIN;
 const USAGE = { input: 8, cachedInput: 4, cacheWrite: 0, cacheWrite1h: 0, output: 3 };
@@ -60,6 +61,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
       JSON.stringify(providers.anthropic.buildRequest(request, ANTHROPIC_ENTRY)),
     ),
     { name: 'Anthropic answer', run: () => providers.anthropic.parseResponse(ANTHROPIC_ANSWER) },
+    ...streamCases(),
     {
       name: 'price, and its text',
       run: () => pricing.of('openai', 'gpt-4o-mini', { usage: USAGE, serviceTier: 'default' }, 0),

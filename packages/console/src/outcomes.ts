@@ -19,6 +19,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   schema_mismatch: 'sent an answer that does not fit the schema',
   connection: 'could not be reached',
   timeout: 'did not answer in time',
+  stalled: 'fell silent',
   cancelled: 'was stopped: the caller hung up',
   cooldown: 'passed over: cooling down',
   concurrency: 'passed over: no turn in time',

@@ -165,6 +165,16 @@ export const OUTCOMES = {
     fallback: true,
     unhealthy: 'unless_prompt',
   },
+  // An answer in pieces, before its first piece or in the middle.
+  stalled: {
+    kind: 'failed',
+    words: 'fell silent',
+    code: 'provider_timeout',
+    message: 'The provider fell silent while it was answering.',
+    reason: 'provider_timeout',
+    fallback: true,
+    unhealthy: 'unless_prompt',
+  },
   cancelled: {
     kind: 'ended',
     words: 'was cancelled',

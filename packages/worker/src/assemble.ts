@@ -37,6 +37,7 @@ import { AnswerRoom } from './calls/answer-room.js';
 import { LearnedRefusals } from './calls/learned-refusals.js';
 import { ModelApis } from './calls/model-apis.js';
 import { ModelFit } from './calls/model-fit.js';
+import { ModelLessons } from './calls/model-lessons.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
 import { Upstreams } from './calls/upstreams.js';
@@ -138,6 +139,7 @@ export function assemble(
       () => clock.now(),
       () => registry.current,
     ),
+    whole: new ModelLessons<true>(() => clock.now()),
     queue,
     payloads,
     availability,

@@ -41,14 +41,17 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     queue_ms: entry.queueMs,
     duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
-    attempts: entry.attempts.map(({ upstreamId, estimate, startMs, said, allowedOutput, ...attempt }) => ({
-      ...attempt,
-      ...(startMs === undefined ? {} : { start_ms: startMs }),
-      ...(said === undefined ? {} : { message: said }),
-      ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
-      ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
-      ...(allowedOutput === undefined ? {} : { allowed_output: allowedOutput }),
-    })),
+    attempts: entry.attempts.map(
+      ({ upstreamId, estimate, startMs, firstTokenMs, said, allowedOutput, ...attempt }) => ({
+        ...attempt,
+        ...(startMs === undefined ? {} : { start_ms: startMs }),
+        ...(firstTokenMs === undefined ? {} : { first_token_ms: firstTokenMs }),
+        ...(said === undefined ? {} : { message: said }),
+        ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
+        ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
+        ...(allowedOutput === undefined ? {} : { allowed_output: allowedOutput }),
+      }),
+    ),
     usage: served
       ? {
           input: served.usage.input,

@@ -2,7 +2,7 @@
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. Fields that a model does not get, or gets
  * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`. `api=responses` is the
- * endpoint.
+ * endpoint, and with `upstream_stream=true` answers are read in pieces.
  */
 import { isGroup } from '@sluice/shared/contract/chain';
 import {
@@ -38,6 +38,8 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
     const [field = '', to = ''] = names.every((each) => fieldName.is(each)) ? names : [];
     if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
     else if (key === 'api' && (value === 'chat' || value === 'responses')) entry.api = value;
+    else if (key === 'upstream_stream' && (value === 'true' || value === 'false'))
+      entry.upstream_stream = value === 'true';
     else if (key === 'when' && CONDITIONS.some((each) => each === value))
       entry.when = value as (typeof CONDITIONS)[number];
     else if (key === 'drop' && field !== '' && names.length === 1)
@@ -46,7 +48,7 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
       entry.rename = { ...entry.rename, [field]: to };
     else
       throw new InvalidArgumentError(
-        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name> or api=responses.`,
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name>, api=responses or upstream_stream=true.`,
       );
   }
   return entry;
@@ -60,6 +62,7 @@ function memberText(entry: GroupMember): string {
   const options = [
     ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
     ...(entry.api === undefined ? [] : [`api=${entry.api}`]),
+    ...(entry.upstream_stream === undefined ? [] : [`upstream_stream=${entry.upstream_stream}`]),
     ...(entry.when === undefined ? [] : [`when=${entry.when}`]),
     ...(entry.drop ?? []).map((field) => `drop=${field}`),
     ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),

@@ -18,7 +18,8 @@ export const COOLDOWN =
 export const ABOUT_PARAMS: Sentences = {
   order:
     'Deployments of one name share the requests. Take those that come later out of the group: they are the next entries.',
-  stream_timeout: 'Sluice does not stream, so it needs no timeout for it.',
+  stream_timeout:
+    'Sluice does not stream to callers; stall_timeout_ms is for answers that it reads in pieces itself.',
   input_cost_per_token: PRICE,
   output_cost_per_token: PRICE,
   extra_headers:

@@ -86,6 +86,7 @@ function attemptStep(attempt: PresentedAttempt): Step {
     outcome,
     status,
     ms,
+    first_token_ms,
     start_ms = null,
     message,
     why,
@@ -99,6 +100,7 @@ function attemptStep(attempt: PresentedAttempt): Step {
     ...(why === undefined ? [] : [why]),
     ...(adapted ?? []),
     ...(api === undefined ? [] : [`by its ${api} endpoint`]),
+    ...(first_token_ms === undefined ? [] : [`it began after ${whole(first_token_ms)} ms`]),
     ...(via === undefined ? [] : ['a line of the provider’s own batch']),
     ...(upstream_id === undefined ? [] : [`the provider’s id: ${upstream_id}`]),
   ];

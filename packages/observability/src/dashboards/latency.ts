@@ -43,6 +43,15 @@ export const latencyDashboard: DashboardSpec = {
     panel('Provider calls, p95 by model', 'Compare models, and see one that slows down.', [
       { expr: quantile(0.95, CALLS, ['provider', 'model']), legend: '{{provider}}/{{model}}' },
     ]),
+    panel('First token, p95 by model', 'Where answers are read in pieces (upstream_stream).', [
+      {
+        expr: quantile(0.95, 'gateway_provider_first_token_seconds_bucket{provider=~"$provider"}', [
+          'provider',
+          'model',
+        ]),
+        legend: '{{provider}}/{{model}}',
+      },
+    ]),
     panel('Wait in the queue, p95 by provider', 'Which provider’s queue is long.', [
       { expr: quantile(0.95, WAITS, ['provider']), legend: '{{provider}}' },
     ]),

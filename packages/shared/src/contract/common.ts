@@ -65,6 +65,12 @@ export function deleted<const K extends string, const M extends s.Schema = Recor
   return s.fields({ id: s.text(), object: s.literal(kind), deleted: s.literal(true), ...(more as M) });
 }
 
+/** How long an answer in pieces may be silent. */
+export const silenceNumbers = s.partial({
+  first_token_timeout_ms: s.whole(DURATION_MS),
+  stall_timeout_ms: s.whole(DURATION_MS),
+});
+
 /** How the models of kind `openai` are called. An entry's own settings win over its provider's. */
 export const callSettings = s.partial({
   api: s

@@ -26,6 +26,7 @@ const attempt = s.fields({
     status: s.whole(),
     /** Absent: the provider was not called. */
     ms,
+    first_token_ms: s.whole().about('How long the first piece of an answer in pieces took.'),
     start_ms: s
       .whole()
       .about('When the call was sent or the entry passed over, in ms after the request was accepted.'),

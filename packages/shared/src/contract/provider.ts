@@ -198,6 +198,11 @@ function* providerMistakes(provider: s.Unread): Iterable<s.Finding> {
   const { kind, anthropic_version: version, auth, api_key: key, keys, api, responses_path: path } = provider;
   if (api === 'responses' && (kind === 'anthropic' || path === 'none'))
     yield { at: 'api', message: 'cannot be responses, because the provider has no such endpoint' };
+  if (provider.upstream_stream === true && !isAbsent(version))
+    yield {
+      at: 'upstream_stream',
+      message: 'is not for providers with an anthropic_version, which answer whole',
+    };
   if (!isAbsent(version) && kind !== 'anthropic')
     yield { at: 'anthropic_version', message: 'is for kind anthropic only' };
   const { token_file: file, token_command: command, sigv4 } = s.isMap(auth) ? auth : {};
@@ -225,6 +230,12 @@ const tuning = {
   max_backlog: s.withDefault(s.whole(COUNT), 1000),
   /** The time limit of one attempt. */
   timeout_ms: s.withDefault(s.whole(DURATION_MS), 120_000),
+  /** Whether answers are read in pieces. Then silence ends an attempt, and `timeout_ms` only one whose answer has not begun. */
+  upstream_stream: s.withDefault(s.flag, false),
+  /** How long an answer in pieces may take to begin. */
+  first_token_timeout_ms: s.withDefault(s.whole(DURATION_MS), 15_000),
+  /** How long it may be silent then. */
+  stall_timeout_ms: s.withDefault(s.whole(DURATION_MS), 15_000),
   /** How long nobody calls after an upstream 429 that names no time. */
   cooldown_ms: s.withDefault(s.whole({ ...DURATION_MS, min: 0 }), 5000),
   /** The longest cool-down, whatever upstream asks for. After it the provider is probed. */

@@ -1,5 +1,15 @@
 /** Routes, their chains and the entries of these. */
-import { COUNT, callSettings, DURATION_MS, id, modelId, moment, ruleMistake, WEIGHT } from './common.js';
+import {
+  COUNT,
+  callSettings,
+  DURATION_MS,
+  id,
+  modelId,
+  moment,
+  ruleMistake,
+  silenceNumbers,
+  WEIGHT,
+} from './common.js';
 import { isText } from './references.js';
 import * as s from './structs.js';
 
@@ -29,9 +39,16 @@ function instead(expected: string): s.Shape<never> {
 /** Settings of an entry that differ from the provider's. */
 export const entryNumbers = s.partial({
   timeout_ms: s.whole(DURATION_MS),
+  ...silenceNumbers,
   max_tokens: s.whole(COUNT),
   retries: s.whole({ min: 0, max: 5 }),
 });
+
+const readsPieces = s.optional(
+  s.flag.about(
+    'Whether its answers are read in pieces, so that silence is noticed. Left out: the provider’s.',
+  ),
+);
 
 /** Without these fields there is no request. */
 const KEPT = ['model', 'messages', 'stream'];
@@ -103,7 +120,15 @@ export const memberNumbers = { ...entryNumbers, weight };
 
 /** `provider`: the providers that an entry may name. */
 function routeOf(provider: s.Shape<string>) {
-  const entryFields = { provider, model: modelId, when, ...entryNumbers, ...fieldSettings, ...callSettings };
+  const entryFields = {
+    provider,
+    model: modelId,
+    when,
+    ...entryNumbers,
+    ...fieldSettings,
+    ...callSettings,
+    upstream_stream: readsPieces,
+  };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
   /** Each request goes to one member first, and to the other members before the next entry of the chain. */

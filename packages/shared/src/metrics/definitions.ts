@@ -346,6 +346,14 @@ export const METRICS = {
     help: 'Duration of provider calls, failed ones included.',
     buckets: CALL_SECONDS,
   },
+  firstToken: {
+    name: 'gateway_provider_first_token_seconds',
+    type: 'histogram',
+    roles: WORKER,
+    labels: ['provider', 'model'],
+    help: 'From a call to the first piece of its answer, where answers are read in pieces (upstream_stream).',
+    buckets: CALL_SECONDS,
+  },
   tokens: {
     name: 'gateway_tokens_total',
     type: 'counter',

@@ -39,6 +39,8 @@ export interface Attempt {
   status?: number;
   /** Duration of the provider call; absent when the provider was never called. */
   ms?: number;
+  /** How long the first piece of an answer in pieces took. */
+  firstTokenMs?: number;
   /** When the call was sent or the entry was passed over, in ms after the request was accepted. */
   startMs?: number;
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */

@@ -45,6 +45,12 @@ export interface EndsWithin {
   until: number;
 }
 
+/** What a call has taken at least, as far as its answer shows it. */
+export interface TokensTaken {
+  input: number;
+  output: number;
+}
+
 /** Returns picodollars, or a sentence that begins with the model's name and says why there is no estimate. */
 export function estimateCall(
   { entry, kind, takesAnyField, facts }: PricedEntry,
@@ -52,6 +58,7 @@ export function estimateCall(
   prompt: PromptSize,
   mode: BudgetMode,
   ends?: EndsWithin,
+  soFar: TokensTaken = { input: 0, output: 0 },
 ): number | string {
   const name = `${entry.provider}/${entry.model}`;
   if (!facts) return `${name} has no known price`;
@@ -62,8 +69,8 @@ export function estimateCall(
   const tiers = tiersThatMayServe(request, kind, facts, mode);
   if (!tiers) return `${name} has no known price for this service_tier`;
 
-  const input = promptTokens(prompt, kind, entry.model, facts, mode);
-  const output = prompt.embeds ? 0 : outputTokens(request, kind, entry, facts, mode);
+  const input = Math.max(promptTokens(prompt, kind, entry.model, facts, mode), soFar.input);
+  const output = prompt.embeds ? 0 : Math.max(outputTokens(request, kind, entry, facts, mode), soFar.output);
   const prices = tablesWithin(facts, ends)
     .flat()
     .filter(({ above }) => input > above || above === 0)

@@ -3,7 +3,7 @@ import type { ProviderConfig } from '../config/provider.js';
 import type { BudgetMode } from '../contract/limits.js';
 import { isOpenaiItself } from '../contract/price-lists.js';
 import type { ChainEntry } from '../contract/route.js';
-import { type EndsWithin, estimateCall } from './call-estimate.js';
+import { type EndsWithin, estimateCall, type TokensTaken } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
@@ -45,9 +45,15 @@ export class CostEstimate {
     };
   }
 
-  /** The estimate of one call in picodollars. 0 when the call has no price. */
-  ofCall(request: ChatRequest, entry: ChainEntry, mode: BudgetMode = 'expected', ends?: EndsWithin): number {
-    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode, ends);
+  /** The estimate of one call in picodollars. 0 when the call has no price. `soFar`: what it has taken at least. */
+  ofCall(
+    request: ChatRequest,
+    entry: ChainEntry,
+    mode: BudgetMode = 'expected',
+    ends?: EndsWithin,
+    soFar?: TokensTaken,
+  ): number {
+    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode, ends, soFar);
     return typeof amount === 'string' ? 0 : amount;
   }
 
@@ -63,12 +69,13 @@ export class CostEstimate {
     prompt: PromptSize,
     mode: BudgetMode,
     ends: EndsWithin | undefined,
+    soFar?: TokensTaken,
   ): number | string {
     const provider = this.providers.get(entry.provider);
     const { kind, prices } = provider ?? { kind: 'openai', prices: 'openai' };
     const facts = this.registry().find(prices, entry.model);
     const priced = { entry, kind, takesAnyField: takesAnyField(provider), facts };
-    return estimateCall(priced, request, prompt, mode, ends);
+    return estimateCall(priced, request, prompt, mode, ends, soFar);
   }
 }
 

@@ -15,13 +15,21 @@ import {
   type ParsedResponse,
   type Provider,
   type ProviderFailure,
+  type TokensSoFar,
   UnusableResponse,
 } from '../providers/types.js';
 import { buildBody } from './build-body.js';
 import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
 import type { RefusedField } from './fit-request.js';
-import { type HttpAnswer, type HttpClient, HttpFailure, parseJson } from './http-client.js';
+import {
+  type HttpAnswer,
+  type HttpClient,
+  HttpFailure,
+  type Pieces,
+  parseJson,
+  type Silences,
+} from './http-client.js';
 import type { Run } from './run.js';
 import type { StopSignal } from './stop-signal.js';
 
@@ -70,6 +78,10 @@ export type CallResult = {
   billUnknown?: true;
   /** What the provider bills of an answer that the caller does not get. */
   dropped?: Billed;
+  /** The tokens that an answer in pieces had taken at least, where nobody knows the bill. */
+  soFar?: TokensSoFar;
+  /** How long the first piece took. */
+  firstTokenMs?: number;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
 export async function callProvider(
@@ -84,14 +96,17 @@ export async function callProvider(
     providerKey,
   }: Pick<Run, 'workspace' | 'signal' | 'answer' | 'providerKey'>,
   clock: Clock,
+  /** Set when the answer is to come in pieces. */
+  silences?: Silences,
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
+  const format = silences && provider.stream;
   if (upstream.missingKey !== undefined) return { failure: failureOf('no_key') };
   let body: string | Buffer;
   let path: string;
   try {
     path = endpoint.chatPath(entry.model);
-    body = buildBody(upstream, request, entry);
+    body = buildBody(upstream, request, entry, format?.ask);
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
     throw error;
@@ -100,11 +115,13 @@ export async function callProvider(
   const started = performance.now();
   const elapsed = () => performance.now() - started;
   const leftMs = () => Math.max(1, timeoutMs - elapsed());
+  let pieces: Pieces | undefined;
   const call: OutgoingCall = { method: 'POST', url: upstream.config.baseUrl + path, body };
   const send = async () => {
     const found = credentials.headersFor(call);
     const headers = found instanceof Promise ? await inTime(found, leftMs(), signal) : found;
-    return headers && http.post(path, headers, body, leftMs(), signal, share, provider.readsText);
+    if (format) pieces = { ...silences, assembler: format.assemble() };
+    return headers && http.post(path, headers, body, leftMs(), signal, share, provider.readsText, pieces);
   };
   let answer: HttpAnswer | undefined;
   try {
@@ -116,12 +133,15 @@ export async function callProvider(
     if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error;
-    const failure = unanswered(error);
-    return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
+    const result: CallResult = { ms: elapsed(), failure: unanswered(error) };
+    if (error.sent) result.billUnknown = true;
+    if (pieces) notePieces(result, pieces, started);
+    return result;
   }
   const ms = elapsed();
   const result: CallResult = read(upstream, answer, clock.now());
   result.ms = ms;
+  if (pieces) notePieces(result, pieces, started);
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
   // Only a job with limits per minute or a pool of keys has a provider key.
@@ -133,6 +153,15 @@ export async function callProvider(
     return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: response };
   }
   return result;
+}
+
+/** What was generated before an error may be billed. */
+function notePieces(result: CallResult, { assembler, firstAt }: Pieces, started: number): void {
+  if (firstAt === undefined) return;
+  result.firstTokenMs = firstAt - started;
+  const soFar = assembler.soFar();
+  if (result.failure && !result.dropped && soFar.output > 0) result.billUnknown = true;
+  if (result.billUnknown) result.soFar = soFar;
 }
 
 /** A source of tokens may hang. A call waits for it no longer than for its answer, and only while somebody waits for the call. */

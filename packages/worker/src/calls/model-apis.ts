@@ -11,18 +11,9 @@ import { EMBEDS, type ModelRegistry } from '@sluice/shared/registry/model-regist
 import { refuse } from '../providers/refuse.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
-
-const KEPT_MS = 10 * 60_000;
-const MOST_MODELS = 500;
+import { ModelLessons, nameOf } from './model-lessons.js';
 
 type Needed = NonNullable<ProviderFailure['needsResponses']>;
-
-interface Lesson {
-  needed: Needed;
-  workspace: string;
-  isShared: boolean;
-  until: number;
-}
 
 /** What settings or facts say. Facts are about providers that have both endpoints. */
 export function goesByResponses(
@@ -36,12 +27,14 @@ export function goesByResponses(
 }
 
 export class ModelApis {
-  readonly #lessons = new Map<string, Lesson>();
+  readonly #lessons: ModelLessons<Needed>;
 
   constructor(
-    private readonly now: () => number,
+    now: () => number,
     private readonly registry: () => Pick<ModelRegistry, 'find'>,
-  ) {}
+  ) {
+    this.#lessons = new ModelLessons(now);
+  }
 
   /** The provider by the endpoint that takes this request. */
   of(
@@ -71,7 +64,7 @@ export class ModelApis {
     const { responses, config } = upstream;
     if (!needed || !responses || upstream.provider === responses.provider) return undefined;
     if ((entry.api ?? config.api) === 'chat') return undefined;
-    this.#learn(entry, needed, workspace);
+    this.#lessons.learn(entry, needed, workspace);
     return responses;
   }
 
@@ -90,25 +83,16 @@ export class ModelApis {
     return facts.capabilities?.includes(EMBEDS) === true;
   }
 
-  #learn(entry: ChainEntry, needed: Needed, workspace: string): void {
-    const name = nameOf(entry);
-    const before = this.#lessons.get(name);
-    if (!before && this.#lessons.size >= MOST_MODELS) this.#lessons.clear();
-    const isShared = before !== undefined && (before.isShared || before.workspace !== workspace);
-    this.#lessons.set(name, { needed, workspace, isShared, until: this.now() + KEPT_MS });
-  }
-
   #knows(
     { config }: Upstream,
     entry: ChainEntry,
     { tools, reasoning_effort: effort }: ChatRequest,
     workspace: string,
   ): boolean {
-    if (this.#lessons.size === 0 || (entry.api ?? config.api) !== undefined) return false;
-    const lesson = this.#lessons.get(nameOf(entry));
-    if (!lesson || lesson.until <= this.now()) return false;
-    if (!lesson.isShared && lesson.workspace !== workspace) return false;
-    return lesson.needed === 'always' || (Array.isArray(tools) && tools.length > 0 && effort !== 'none');
+    if ((entry.api ?? config.api) !== undefined) return false;
+    const needed = this.#lessons.of(entry, workspace);
+    if (needed === undefined) return false;
+    return needed === 'always' || (Array.isArray(tools) && tools.length > 0 && effort !== 'none');
   }
 }
 
@@ -124,8 +108,4 @@ function withoutResponses(upstream: Upstream): Upstream {
 function refusing(upstream: Upstream, why: string): Upstream {
   const buildRequest = (): never => refuse('model', why);
   return { ...upstream, provider: { ...upstream.provider, buildRequest, passesMessages: () => false } };
-}
-
-function nameOf({ provider, model }: ChainEntry): string {
-  return `${provider}/${model}`;
 }

@@ -10,6 +10,5 @@ const require = createRequire(import.meta.url);
 
 export type Pool = undici.Pool;
 export const Pool = require('undici/lib/dispatcher/pool.js') as typeof undici.Pool;
-export const errors = require('undici/lib/core/errors.js') as typeof undici.errors;
 /** The whole of undici. Few workers need it, because few hand batches over. */
 export const loadUndici = loadLater<typeof undici>('undici', import.meta.url);

@@ -32,7 +32,7 @@ export class Upstreams {
     if (before) {
       this.#current.delete(name);
       this.#former.set(name, before);
-      setTimeout(() => void closeAll([before]), before.config.timeoutMs + LINGER_MS).unref();
+      setTimeout(() => void closeIdle(before), before.config.timeoutMs + LINGER_MS).unref();
     }
     if (!provider) return;
     const upstream = createUpstream(provider, key, this.parts);
@@ -70,6 +70,11 @@ export class Upstreams {
 
 async function closeAll(upstreams: readonly Upstream[]): Promise<void> {
   await Promise.all(upstreams.flatMap(({ http, pool }) => [http.close(), closeAll([...pool.values()])]));
+}
+
+/** A call whose answer comes in pieces may take until the deadline of its request. */
+async function closeIdle({ http, pool }: Upstream): Promise<void> {
+  await Promise.all([http.closeWhenIdle(), ...[...pool.values()].map(closeIdle)]);
 }
 
 export interface UpstreamParts {

@@ -16,13 +16,15 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, said, why, adapted, upstreamId, api, estimate } = attempt;
+  const { provider, model, outcome, status, ms, firstTokenMs, said, why, adapted, upstreamId, api, estimate } =
+    attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
   if (route !== null) line.route = route;
   if (status !== undefined) line.status = status;
   if (ms !== undefined) line.ms = ms;
+  if (firstTokenMs !== undefined) line.firstTokenMs = firstTokenMs;
   if (said !== undefined) line.said = said;
   if (why !== undefined) line.why = why;
   if (adapted !== undefined) line.adapted = adapted;

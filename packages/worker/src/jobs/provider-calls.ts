@@ -17,8 +17,10 @@ import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
+import type { Silences } from '../calls/http-client.js';
 import type { LearnedRefusals } from '../calls/learned-refusals.js';
 import type { ModelApis } from '../calls/model-apis.js';
+import type { ModelLessons } from '../calls/model-lessons.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
@@ -39,6 +41,8 @@ export interface ProviderCallsParts {
   upstreams: Upstreams;
   learned: LearnedRefusals;
   apis: ModelApis;
+  /** The models that refuse to answer in pieces. */
+  whole: ModelLessons<true>;
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
@@ -49,6 +53,12 @@ export interface ProviderCallsParts {
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
   tracer: Tracer | undefined;
+}
+
+/** By which endpoint a call goes, and whether its answer is read in pieces. */
+interface Way {
+  upstream: Upstream;
+  silences?: Silences | undefined;
 }
 
 export class ProviderCalls {
@@ -100,17 +110,19 @@ export class ProviderCalls {
     const upstream = apis.of(withKey(whole, rate?.key), entry, request, job);
     const limitMs = this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
+    let silences = this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
     const sentAt = clock.now();
-    let result = await this.#send(job.requestId, () =>
-      callProvider(upstream, request, entry, timeoutMs, run, clock),
-    );
-    const other = result.failure && apis.afterRefusal(upstream, entry, result.failure, job.workspace);
-    if (other) {
-      const leftMs = Math.max(1, timeoutMs - (result.ms ?? 0));
+    let result = await this.#send(upstream, silences, job, request, entry, run, timeoutMs);
+    let to = upstream;
+    while (result.failure) {
+      const other = this.#otherWay({ upstream: to, silences }, entry, result.failure, job);
+      if (!other) break;
       const { ms: refusedMs = 0 } = result;
-      result = await this.#send(job.requestId, () => callProvider(other, request, entry, leftMs, run, clock));
+      ({ upstream: to, silences } = other);
+      const leftMs = Math.max(1, timeoutMs - refusedMs);
+      result = await this.#send(to, silences, job, request, entry, run, leftMs);
       if (result.ms !== undefined) result.ms += refusedMs;
     }
     const { failure } = result;
@@ -126,7 +138,7 @@ export class ProviderCalls {
       addAttempt(progress, toAttempt(entry, result, sentAt - job.acceptedAt), logger);
       return result;
     }
-    metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
+    metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     const nextKey = failure && (await this.#otherKey(progress, failure, upstream.config));
     if (result.response) await this.#closeDoubted(progress, upstream.config);
@@ -141,17 +153,17 @@ export class ProviderCalls {
       nextKey !== undefined ||
       failure?.outcome === 'cancelled' ||
       failure?.outcome === 'internal_error' ||
-      (failure?.outcome === 'timeout' && timeoutMs < limitMs);
+      (failure?.outcome === 'timeout' && (silences !== undefined || timeoutMs < limitMs));
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
-    const { api } = other ?? upstream;
+    const { api } = to;
     if (api) attempt.api = api;
     if (adapted.length > 0) attempt.adapted = adapted;
     if (failure?.refusedField) this.#learn(entry, failure.refusedField, request, job);
     if (result.billUnknown) {
       const ends = { from: clock.now(), until: job.deadline };
-      attempt.estimate = estimate.ofCall(request, entry, job.budget, ends);
+      attempt.estimate = estimate.ofCall(request, entry, job.budget, ends, result.soFar);
     }
     if (!result.billUnknown && result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     this.#flagUsage(attempt, result, request, entry, upstream.config.kind, job.requestId);
@@ -285,17 +297,60 @@ export class ProviderCalls {
   }
 
   /** When an answer makes the gateway's own code fail, this attempt has failed. Another entry may succeed. */
-  async #send(requestId: string, call: () => Promise<CallResult>): Promise<CallResult> {
+  async #send(
+    upstream: Upstream,
+    silences: Silences | undefined,
+    { requestId, deadline }: ChatJob,
+    request: ChatRequest,
+    entry: ChainEntry,
+    run: Run,
+    timeoutMs: number,
+  ): Promise<CallResult> {
+    const { clock, logger } = this.parts;
     const started = performance.now();
+    // An answer that goes on is not cut by the time limit of one that never comes.
+    const limitMs = silences ? Math.max(1, deadline - clock.now()) : timeoutMs;
     try {
-      return await call();
+      return await callProvider(upstream, request, entry, limitMs, run, clock, silences);
     } catch (error) {
-      this.parts.logger.error(
-        { requestId, error: String(error) },
-        'an attempt failed by an error of the gateway',
-      );
+      logger.error({ requestId, error: String(error) }, 'an attempt failed by an error of the gateway');
       return { ms: performance.now() - started, failure: failureOf('internal_error'), billUnknown: true };
     }
+  }
+
+  /** Undefined when the answer is to come whole. */
+  #silencesOf(
+    { config, provider: { stream } }: Upstream,
+    entry: ChainEntry,
+    request: ChatRequest,
+    { workspace }: ChatJob,
+  ): Silences | undefined {
+    if (!(entry.upstream_stream ?? config.upstreamStream) || config.anthropicVersion !== undefined)
+      return undefined;
+    if (!stream?.takes(request) || this.parts.whole.of(entry, workspace)) return undefined;
+    const firstMs = entry.first_token_timeout_ms ?? config.firstTokenTimeoutMs;
+    return {
+      firstMs: Math.min(firstMs, this.#limitMs(entry)),
+      stallMs: entry.stall_timeout_ms ?? config.stallTimeoutMs,
+    };
+  }
+
+  /** Another way for the same attempt, if the failure says that the model needs it. */
+  #otherWay(
+    { upstream, silences }: Way,
+    entry: ChainEntry,
+    failure: ProviderFailure,
+    { workspace }: ChatJob,
+  ): Way | undefined {
+    const { apis, logger, whole } = this.parts;
+    if (silences && refusesPieces(failure)) {
+      whole.learn(entry, true, workspace);
+      const { provider, model } = entry;
+      logger.warn({ provider, model }, 'a model does not answer in pieces, and is asked for whole answers');
+      return { upstream };
+    }
+    const other = apis.afterRefusal(upstream, entry, failure, workspace);
+    return other && { upstream: other, silences };
   }
 
   #limitMs(entry: ChainEntry): number {
@@ -314,6 +369,11 @@ function coolDownSubject(
   return { provider, model, tier: config.kind === 'anthropic' ? undefined : tierApart(request) };
 }
 
+/** OpenAI does not stream some models to organisations that it has not verified. Other servers do not know a field. */
+function refusesPieces({ status, param }: ProviderFailure): boolean {
+  return (status === 400 || status === 422) && (param === 'stream' || param === 'stream_options');
+}
+
 /** Whether the provider has answered, so that the call had reached it. */
 function isAnswered({ response, dropped, failure }: CallResult): boolean {
   return response !== undefined || dropped !== undefined || failure?.status !== undefined;
@@ -321,7 +381,7 @@ function isAnswered({ response, dropped, failure }: CallResult): boolean {
 
 function toAttempt(
   { provider, model }: ChainEntry,
-  { ms, upstreamId, failure }: CallResult,
+  { ms, firstTokenMs, upstreamId, failure }: CallResult,
   startMs: number,
 ): Attempt {
   const attempt: Attempt = {
@@ -332,6 +392,7 @@ function toAttempt(
   };
   if (failure?.status !== undefined) attempt.status = failure.status;
   if (ms !== undefined) attempt.ms = Math.round(ms);
+  if (firstTokenMs !== undefined) attempt.firstTokenMs = Math.round(firstTokenMs);
   if (upstreamId !== undefined) attempt.upstreamId = upstreamId;
   return attempt;
 }

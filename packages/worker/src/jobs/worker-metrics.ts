@@ -30,6 +30,7 @@ export class WorkerMetrics {
   readonly #queueWait;
   readonly #requests;
   readonly #duration;
+  readonly #firstToken;
   readonly #tokens;
   readonly #cost;
   readonly #unknownBills;
@@ -62,6 +63,7 @@ export class WorkerMetrics {
     this.#queueWait = metrics.histogram('queueWait');
     this.#requests = metrics.counter('providerRequests');
     this.#duration = metrics.histogram('providerDuration');
+    this.#firstToken = metrics.histogram('firstToken');
     this.#tokens = metrics.counter('tokens');
     this.#cost = metrics.counter('cost');
     this.#unknownBills = metrics.counter('unknownBills');
@@ -135,13 +137,14 @@ export class WorkerMetrics {
     this.#requests.inc({ provider, model: this.models.of(provider, model), outcome: 'unknown' });
   }
 
-  /** `ms` is undefined when nothing was sent. */
-  called(entry: ChainEntry, outcome: AttemptOutcome, ms: number | undefined): void {
+  /** `ms` is undefined when nothing was sent, and `firstTokenMs` when no answer in pieces has begun. */
+  called(entry: ChainEntry, outcome: AttemptOutcome, ms: number | undefined, firstTokenMs?: number): void {
     const { provider } = entry;
     const model = this.models.of(provider, entry.model);
     if (outcome === 'rate_limited') this.#rateLimited.inc({ provider, reason: 'upstream' });
     this.#requests.inc({ provider, model, outcome });
     if (ms !== undefined) this.#duration.observe({ provider, model }, ms / 1000);
+    if (firstTokenMs !== undefined) this.#firstToken.observe({ provider, model }, firstTokenMs / 1000);
   }
 
   passedOver(provider: string, outcome: BlockedOutcome): void {

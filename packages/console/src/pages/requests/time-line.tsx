@@ -56,7 +56,8 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, range, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, upstream_id, message, why, adapted, via, api } = attempt;
+  const { provider, model, outcome, status, ms, first_token_ms, upstream_id, message, why, adapted, via, api } =
+    attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step
@@ -72,6 +73,7 @@ function AttemptStep({ attempt, number, range, total }: AttemptProps) {
           {api && `; by its ${api} endpoint`}
           {via && '; a line of the provider’s own batch'}
           {adapted && <>; {adapted.join(', ')}</>}
+          {first_token_ms !== undefined && `; it began after ${duration(first_token_ms)}`}
           {upstream_id && (
             <>
               ; upstream’s id <code>{upstream_id}</code>

@@ -7,6 +7,12 @@ const STEPS_IN = [
   ['context_length', 'when a prompt is too long'],
 ] as const;
 
+const READ_AS = [
+  ['', 'as the provider says'],
+  ['true', 'in pieces, so that silence is noticed'],
+  ['false', 'whole'],
+] as const;
+
 const DRAGGED = 'application/x-sluice-entry';
 
 interface EntryRowProps {
@@ -89,6 +95,32 @@ export function EntryRow({
             inputMode="numeric"
             placeholder="provider’s"
           />
+          <Select
+            label="Answers are read"
+            value={entry.upstream_stream}
+            choices={READ_AS}
+            onChange={set('upstream_stream')}
+          />
+          {entry.upstream_stream !== 'false' && (
+            <>
+              <Field
+                label="First token within, ms"
+                value={entry.first_token_timeout_ms}
+                onInput={set('first_token_timeout_ms')}
+                mistake={mistakeOf('first_token_timeout_ms')}
+                inputMode="numeric"
+                placeholder="provider’s"
+              />
+              <Field
+                label="Longest silence, ms"
+                value={entry.stall_timeout_ms}
+                onInput={set('stall_timeout_ms')}
+                mistake={mistakeOf('stall_timeout_ms')}
+                inputMode="numeric"
+                placeholder="provider’s"
+              />
+            </>
+          )}
           <Field
             label="Max tokens"
             value={entry.max_tokens}

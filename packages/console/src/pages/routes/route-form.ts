@@ -37,6 +37,8 @@ export interface EntryForm extends Record<NumberField, string> {
   rename: string;
   /** What the form does not show, and keeps. */
   kept: Pick<ChainEntry, 'api'>;
+  /** Whether answers are read in pieces: `true`, `false`, or '' for what the provider says. */
+  upstream_stream: string;
   /** It is only for requests that a model before it found too long. */
   isForTooLong: boolean;
   /** It is in one group with the entry before it. */
@@ -88,6 +90,7 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
     joins,
     kept: api === undefined ? {} : { api },
     isForTooLong: entry.when === 'context_length',
+    upstream_stream: entry.upstream_stream === undefined ? '' : String(entry.upstream_stream),
     drop: entry.drop?.join(', ') ?? '',
     rename: renamesOf(entry)
       .map(([field, to]) => `${field}=${to}`)
@@ -106,6 +109,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     entry.drop,
     renamesOf(entry),
     entry.api,
+    entry.upstream_stream,
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
@@ -152,6 +156,8 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   provider: 'the provider',
   model: 'the model',
   timeout_ms: 'the timeout',
+  first_token_timeout_ms: 'the time for a first token',
+  stall_timeout_ms: 'the longest silence',
   max_tokens: 'the max tokens',
   retries: 'the retries',
   drop: 'the fields that are left out',
@@ -226,6 +232,7 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
     provider,
     model,
     ...texts.kept,
+    ...(texts.upstream_stream === '' ? {} : { upstream_stream: texts.upstream_stream === 'true' }),
     ...(texts.isForTooLong ? { when: 'context_length' as const } : {}),
     ...Object.fromEntries(
       NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
