@@ -24,6 +24,7 @@ import * as upstreamHangs from './rows/upstream-hangs.js';
 import * as upstreamLimits from './rows/upstream-limits.js';
 import * as workerFrozen from './rows/worker-frozen.js';
 import * as workerKilled from './rows/worker-killed.js';
+import * as resumed from './rows/worker-killed-resumed.js';
 import type { Scenario } from './trial.js';
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -32,6 +33,8 @@ export const SCENARIOS: readonly Scenario[] = [
   workerKilled.afterAnswer,
   workerKilled.onCrashFail,
   workerKilled.poison,
+  resumed.afterId,
+  resumed.beforeId,
   workerFrozen.frozen,
   workerFrozen.frozenLong,
   apiKilled.apiKilled,

@@ -414,6 +414,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'math.max(start, last), start + 1',
   },
   {
+    test: 'gateway/resume',
+    file: 'packages/shared/src/queue/lua/keep-response.lua',
+    from: "redis.call('HSET', jobKey, 'response', response)",
+    to: '',
+  },
+  {
     test: 'gateway/sign-in',
     file: 'packages/admin/src/access/sessions.ts',
     from: 'now >= expires || now - seen >= IDLE_MS',

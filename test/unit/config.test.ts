@@ -315,7 +315,7 @@ test('a chain has one to eight entries', (t) => {
   t.is(mistakes(9).length, 1);
   t.deepEqual(workspaceMistakes({ id: 'a', routes: { r: { chain: [], on_crash: 'retry' } } }), [
     'workspaces[0].routes.r.chain: must be a list of 1 to 8 items',
-    'workspaces[0].routes.r.on_crash: must be one of rerun, fail',
+    'workspaces[0].routes.r.on_crash: must be one of rerun, fail, resume',
   ]);
   const handed = (...entries: unknown[]) =>
     workspaceMistakes({ id: 'a', routes: { r: { chain: entries, provider_batches: true } } });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BackgroundResponses } from './background-responses.js';
 import type { Call, CallLog } from './call-log.js';
 import { send, sendBadly } from './delivery.js';
 import { type Dialect, type Fields, isFields, type ProviderName, Refusal } from './dialect.js';
@@ -24,6 +25,7 @@ export interface Setting {
   chatLog: CallLog;
   otherLog: CallLog;
   nextCall(): number;
+  background: BackgroundResponses;
 }
 
 interface Exchange {
@@ -38,6 +40,8 @@ interface Exchange {
   body: unknown;
   /** Beside the usual ones. */
   headers?(): Record<string, string>;
+  /** The answer comes at once, and tells of a response that runs on. */
+  isBackground?: boolean;
   /** Makes the normal answer; throws Refusal. */
   respond(call: Call, action: Action): Fields | string;
 }
@@ -55,6 +59,7 @@ export function serveChat(
   const admitted = limiter && admit(limiter, dialect, req, body);
   const model = isFields(body) && typeof body.model === 'string' ? body.model : null;
   const userText = dialect.lastUserText(body);
+  const isBackground = isFields(body) && body.background === true;
   const textHash = setting.echo ? hash('sha256', userText).slice(0, 16) : '';
   serve(setting, {
     dialect,
@@ -66,8 +71,10 @@ export function serveChat(
     textHash,
     userText,
     body,
+    isBackground,
     headers: () => limiter?.headers(dialect, req.headers) ?? {},
-    respond({ n }, overrides) {
+    respond(call, overrides: Action) {
+      const { n } = call;
       dialect.checkAuth(req.headers, setting.acceptKeys);
       dialect.checkContentType(req.headers);
       if (raw === null) throw dialect.tooLarge();
@@ -76,9 +83,16 @@ export function serveChat(
       if (admitted instanceof Refusal) throw admitted;
       const answer = dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
       admitted?.(answer);
-      return answer;
+      if (!isBackground) return answer;
+      if (overrides.refuseBackground === true && body.store === false) throw storeNeeded();
+      return setting.background.begin(answer, req.headers, setting.latency?.(call) ?? 0);
     },
   });
+}
+
+function storeNeeded(): Refusal {
+  const message = "Background responses require 'store' to be true.";
+  return new Refusal(400, message, 'invalid_request_error', 'background', 'unsupported_parameter');
 }
 
 /** Counted when the call arrives, whenever it is answered. */
@@ -187,7 +201,7 @@ function serve(setting: Setting, exchange: Exchange): void {
     void action.late.then(() => exchange.respond(call, action));
     return;
   }
-  const latency = (chat && setting.latency?.(call)) || 0;
+  const latency = (chat && !exchange.isBackground && setting.latency?.(call)) || 0;
   const held = typeof latency === 'number' ? undefined : latency;
   const delay = (typeof latency === 'number' ? latency : 0) + (action?.delayMs ?? 0);
   // The plain answer leaves in this very tick: nothing can be aborted, so nothing has to be watched.

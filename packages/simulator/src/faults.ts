@@ -26,6 +26,8 @@ export interface Action extends Overrides {
   hugeBody?: number;
   /** Refuse an answer in pieces, as OpenAI does to organisations that it has not verified. */
   refuseStream?: boolean;
+  /** Refuse a background response that is not to be stored. */
+  refuseBackground?: boolean;
   /** Of an answer in pieces: send so many events, and then nothing more. */
   stallAfter?: number;
   /** Of an answer in pieces: send so many events, and then an error. */
@@ -110,6 +112,7 @@ const ACTION_TYPES: Record<keyof SentAction, 'number' | 'string' | 'boolean' | '
   hugeBody: 'number',
   redirect: 'string',
   refuseStream: 'boolean',
+  refuseBackground: 'boolean',
   stallAfter: 'number',
   errorAfter: 'number',
   pieceMs: 'number',

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { anthropic } from './anthropic.js';
 import { AnthropicBatches } from './anthropic-batches.js';
+import { BackgroundResponses } from './background-responses.js';
 import { Batches, type HoldLine, type SimulatedBatch } from './batches.js';
 import { type Call, CallLog, type Stats } from './call-log.js';
 import { answerControl, CONTROL_PREFIX } from './control.js';
@@ -56,6 +57,8 @@ export interface Simulator {
   batches: readonly SimulatedBatch[];
   /** Model lists, wrong methods and unknown paths. */
   otherCalls: readonly Call[];
+  /** Responses that run in the background, or are kept until they are deleted. */
+  background: BackgroundResponses;
   /** Adds rules behind those already there. */
   script(...rules: Rule[]): void;
   clearScript(): void;
@@ -95,6 +98,12 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     const dialect = method === 'POST' ? CHATS.get(url) : undefined;
     if (dialect !== undefined) {
       readBody(req, (raw) => serveChat(setting, dialect, req, res, raw));
+    } else if (url.startsWith(`${openaiResponses.chatPath}/`)) {
+      readBody(req, () =>
+        serveBatches(setting, openaiResponses, req, res, () =>
+          setting.background.respond(String(method), url, req.headers),
+        ),
+      );
     } else if (/^\/v1\/messages\/batches(?:[/?]|$)/.test(url)) {
       readBody(req, (raw) =>
         serveBatches(setting, anthropic, req, res, () =>
@@ -137,6 +146,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     batches: batches.all,
     calls: chatLog.calls,
     otherCalls: otherLog.calls,
+    background: setting.background,
     script: (...rules) => script.add(rules),
     clearScript: () => script.clear(),
     stats: () => chatLog.stats(),
@@ -166,6 +176,7 @@ function createSetting(options: SimulatorOptions): Setting {
     chatLog: new CallLog(maxCalls, onCall),
     otherLog: new CallLog(maxCalls, onCall),
     nextCall: () => ++n,
+    background: new BackgroundResponses(),
   };
 }
 

@@ -43,7 +43,7 @@ import { ProviderHealth } from './calls/provider-health.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
-import type { LockTimes } from './jobs/chat-worker.js';
+import { LOCK_TIMES, type LockTimes } from './jobs/chat-worker.js';
 import { Ending } from './jobs/ending.js';
 import { Fallback } from './jobs/fallback.js';
 import { ProviderBatchResults } from './jobs/provider-batch-results.js';
@@ -74,7 +74,7 @@ export interface WorkerOptions {
 export type WorkerParts = ReturnType<typeof assemble>;
 
 export function assemble(
-  { cell, live, payloadKeys, topWorkspaces, logger, tracer }: WorkerOptions,
+  { cell, live, payloadKeys, topWorkspaces, logger, tracer, locks }: WorkerOptions,
   { redis }: Connections,
 ) {
   const { config } = live;
@@ -140,6 +140,8 @@ export function assemble(
       () => registry.current,
     ),
     whole: new ModelLessons<true>(() => clock.now()),
+    foreground: new ModelLessons<true>(() => clock.now()),
+    lockMs: (locks ?? LOCK_TIMES).lockMs,
     queue,
     payloads,
     availability,

@@ -40,6 +40,7 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
     else if (key === 'api' && (value === 'chat' || value === 'responses')) entry.api = value;
     else if (key === 'upstream_stream' && (value === 'true' || value === 'false'))
       entry.upstream_stream = value === 'true';
+    else if (key === 'on_crash' && value === 'resume') entry.on_crash = value;
     else if (key === 'when' && CONDITIONS.some((each) => each === value))
       entry.when = value as (typeof CONDITIONS)[number];
     else if (key === 'drop' && field !== '' && names.length === 1)
@@ -48,7 +49,7 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
       entry.rename = { ...entry.rename, [field]: to };
     else
       throw new InvalidArgumentError(
-        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name>, api=responses or upstream_stream=true.`,
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name>, api=responses, upstream_stream=true or on_crash=resume.`,
       );
   }
   return entry;
@@ -63,6 +64,7 @@ function memberText(entry: GroupMember): string {
     ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
     ...(entry.api === undefined ? [] : [`api=${entry.api}`]),
     ...(entry.upstream_stream === undefined ? [] : [`upstream_stream=${entry.upstream_stream}`]),
+    ...(entry.on_crash === undefined ? [] : [`on_crash=${entry.on_crash}`]),
     ...(entry.when === undefined ? [] : [`when=${entry.when}`]),
     ...(entry.drop ?? []).map((field) => `drop=${field}`),
     ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),

@@ -57,13 +57,13 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .argument('<alias>', 'what callers send as "model"')
       .argument(
         '<entry...>',
-        '1 to 8 of <provider>/<model>, each with ,timeout_ms=<n> ,max_tokens=<n> ,retries=<n> ,when=context_length ,drop=<field> ,rename=<field>:<name> if wanted; a plus joins the members of a group, each with ,weight=<n>',
+        '1 to 8 of <provider>/<model>, each with ,timeout_ms=<n> ,max_tokens=<n> ,retries=<n> ,when=context_length ,drop=<field> ,rename=<field>:<name> ,api=responses ,upstream_stream=true ,on_crash=resume if wanted; a plus joins the members of a group, each with ,weight=<n>',
         (text: string, before: RouteEntry[] = []) => [...before, parseEntry(text)],
       )
       .addOption(
         new Option(
           '--on-crash <what>',
-          'when a worker dies in mid-call: call again, or fail and never bill twice; default: as it was, or rerun',
+          'when a worker dies in mid-call: call again, fail and never bill twice, or ask for the answer of the same call; default: as it was, or rerun',
         ).choices(ON_CRASH),
       )
       .option('--provider-batches', 'hand batches to the batch API of the chain’s first provider')

@@ -20,7 +20,7 @@ export const ALIAS: s.TextRule = {
 
 export const alias = s.textOf(ALIAS);
 
-export const ON_CRASH = ['rerun', 'fail'] as const;
+export const ON_CRASH = ['rerun', 'fail', 'resume'] as const;
 export const MAX_ENTRIES = 8;
 /** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
 export const MAX_MEMBERS = 8;
@@ -44,6 +44,11 @@ export const entryNumbers = s.partial({
   retries: s.whole({ min: 0, max: 5 }),
 });
 
+const resumes = s.optional(
+  s
+    .choice('resume')
+    .about('Calls by the Responses API run in the background, and another worker asks for their answer.'),
+);
 const readsPieces = s.optional(
   s.flag.about(
     'Whether its answers are read in pieces, so that silence is noticed. Left out: the provider’s.',
@@ -128,6 +133,7 @@ function routeOf(provider: s.Shape<string>) {
     ...fieldSettings,
     ...callSettings,
     upstream_stream: readsPieces,
+    on_crash: resumes,
   };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });

@@ -29,6 +29,7 @@ import {
   ALREADY_SETTLED,
   addScript,
   beginScript,
+  keepResponseScript,
   LARGE_REQUEST,
   lookScript,
   type MoveKeys,
@@ -196,6 +197,17 @@ export class ChatQueue {
     return (
       (await beginScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job), lock })) === 1
     );
+  }
+
+  /** Keeps the sealed id of a call that runs in the background, and renews the lock. False when this run has lost the job. */
+  async keepResponse(job: ChatJob, lock: string, response: string, lockMs: number): Promise<boolean> {
+    const args = { jobId: jobIdOf(job), lock, response, lockMs };
+    return (await keepResponseScript(this.redis, { queue: this.#prefixOf(job) }, args)) === 1;
+  }
+
+  /** What `keepResponse` has kept in an earlier run of the job. */
+  keptResponse(job: ChatJob): Promise<string | null> {
+    return this.redis.hget(this.#prefixOf(job) + jobIdOf(job), 'response');
   }
 
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */

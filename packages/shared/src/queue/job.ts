@@ -158,7 +158,12 @@ export const MAX_STARTS = 2;
  * part of a budget, the start counts just before the call instead.
  */
 export function countsAtCall({ onCrash, budget }: Pick<ChatJob, 'onCrash' | 'budget'>): boolean {
-  return onCrash === 'fail' || budget !== undefined;
+  return onCrash !== 'rerun' || budget !== undefined;
+}
+
+/** Whether the provider is to carry the call out in the background, so that another worker can ask for its answer. */
+export function isResumed({ onCrash }: Pick<ChatJob, 'onCrash'>, entry: ChainEntry): boolean {
+  return onCrash === 'resume' || entry.on_crash === 'resume';
 }
 
 export function jobIdOf(job: Pick<ChatJob, 'requestId' | 'entry'>): string {

@@ -204,6 +204,10 @@ export function requestContext({ workspace, requestId }: RequestIdentity): strin
   return `request\n${workspace}\n${requestId}`;
 }
 
+export function responseContext({ workspace, requestId }: RequestIdentity): string {
+  return `response\n${workspace}\n${requestId}`;
+}
+
 /** The caller's body. Throws `UnreadablePayload`. */
 export function openRequest(
   payloads: Payloads,

@@ -134,6 +134,11 @@ export const takeScript = load<
   { token: string; lockMs: number; most: number; worker: string }
 >('take');
 export const beginScript = load<0 | 1, QueueKeys, { jobId: string; lock: string }>('begin');
+export const keepResponseScript = load<
+  0 | 1,
+  QueueKeys,
+  { jobId: string; lock: string; response: string; lockMs: number }
+>('keep-response');
 export const switchKeyScript = load<
   string,
   QueueKeys,

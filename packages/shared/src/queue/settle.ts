@@ -24,6 +24,8 @@ export interface Settlement {
   wasNeverQueued?: boolean;
   /** Set for a job with limits per minute: the use of its reservation (rates.ts). */
   used?: string;
+  /** What a worker does when Redis has stored it. */
+  afterwards?: () => void;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   type TokensSoFar,
   UnusableResponse,
 } from '../providers/types.js';
+import { type Background, BackgroundCall } from './background-call.js';
 import { buildBody } from './build-body.js';
 import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
@@ -32,6 +33,8 @@ import {
 } from './http-client.js';
 import type { Run } from './run.js';
 import type { StopSignal } from './stop-signal.js';
+
+const IN_BACKGROUND = { background: true };
 
 /** A provider as this process can call it. */
 export interface Upstream {
@@ -82,6 +85,8 @@ export type CallResult = {
   soFar?: TokensSoFar;
   /** How long the first piece took. */
   firstTokenMs?: number;
+  /** The provider keeps the answer. It is to be called when that is not needed any more. */
+  release?: () => void;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
 export async function callProvider(
@@ -98,6 +103,8 @@ export async function callProvider(
   clock: Clock,
   /** Set when the answer is to come in pieces. */
   silences?: Silences,
+  /** Set when the provider is to carry the call out in the background. */
+  background?: Background,
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
   const format = silences && provider.stream;
@@ -106,7 +113,7 @@ export async function callProvider(
   let path: string;
   try {
     path = endpoint.chatPath(entry.model);
-    body = buildBody(upstream, request, entry, format?.ask);
+    body = buildBody(upstream, request, entry, background ? IN_BACKGROUND : format?.ask);
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
     throw error;
@@ -123,12 +130,19 @@ export async function callProvider(
     if (format) pieces = { ...silences, assembler: format.assemble() };
     return headers && http.post(path, headers, body, leftMs(), signal, share, provider.readsText, pieces);
   };
+  const kept = background && new BackgroundCall(upstream, path, background);
   let answer: HttpAnswer | undefined;
   try {
-    answer = await send();
+    answer = kept?.hasBegun ? undefined : await send();
     // A token may have been revoked before its expiry.
     if (answer?.status === 401 && credentials.renew) {
       if (await inTime(credentials.renew(), leftMs(), signal)) answer = await send();
+    }
+    if (kept && (kept.hasBegun || (answer && kept.begins(answer)))) {
+      answer = await kept.answer(leftMs, { signal, answer: share });
+      // The provider has forgotten it, or never knew it with this key.
+      if (answer.status === 404)
+        return { ms: elapsed(), failure: failureOf('unknown', 404), billUnknown: true };
     }
     if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
@@ -136,12 +150,15 @@ export async function callProvider(
     const result: CallResult = { ms: elapsed(), failure: unanswered(error) };
     if (error.sent) result.billUnknown = true;
     if (pieces) notePieces(result, pieces, started);
+    // Another run of the job may ask for the answer.
+    if (kept?.hasBegun && signal.reason !== 'lock_lost') void kept.tidy(true);
     return result;
   }
   const ms = elapsed();
   const result: CallResult = read(upstream, answer, clock.now());
   result.ms = ms;
   if (pieces) notePieces(result, pieces, started);
+  if (kept?.hasBegun) result.release = () => void kept.tidy(false);
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
   // Only a job with limits per minute or a pool of keys has a provider key.

@@ -3,7 +3,7 @@ export type CallHeaders = Readonly<Record<string, string>>;
 
 /** The call that is about to be made. */
 export interface OutgoingCall {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   /** The whole address. */
   url: string;
   body: string | Buffer;

@@ -96,15 +96,16 @@ export class HttpClient {
   async post(
     path: string,
     headers: Readonly<Record<string, string>>,
-    body: string | Buffer,
+    body: string | Buffer | null,
     timeoutMs: number,
     signal: StopSignal,
     share: AnswerShare,
     asText = false,
     pieces?: Pieces,
+    method: 'GET' | 'POST' | 'DELETE' = 'POST',
   ): Promise<HttpAnswer> {
     if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
-    const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
+    const request = { path: this.#basePath + path, method, headers, body } as const;
     // An earlier call of the same job may have left a share.
     share.giveBack();
     const watch = pieces && new PieceWatch(pieces);

@@ -18,6 +18,7 @@ import {
   type ChainEntry,
   type ChatJob,
   countsAtCall,
+  isResumed,
   MAX_STARTS,
   WAIT_GRACE_MS,
 } from '@sluice/shared/queue/job';
@@ -50,6 +51,8 @@ import type { WorkerMetrics } from './worker-metrics.js';
 /** A retry waits for a limit per minute for this long at most. For a longer wait the next entry is the better retry. */
 const LONGEST_RESERVE_WAIT_MS = 5_000;
 const RESERVE_TRIES = 3;
+/** A worker that asks for an answer makes no call. But the answer itself may be what stops workers. */
+const MAX_RESUMES = 6;
 
 export interface ChatProcessorParts {
   calls: ProviderCalls;
@@ -104,6 +107,10 @@ export class ChatProcessor {
     const entry = entryOf(job);
     const again = run.start > 1;
 
+    // A call that runs in the background is not lost with its worker.
+    const begun = again && isResumed(job, entry) ? await calls.begunCall(job, entry) : undefined;
+    progress.begun = run.start <= MAX_RESUMES ? begun : undefined;
+
     if (again) {
       const { provider, model } = entry;
       // The large request expires some time after the deadline, so it may be missing.
@@ -111,11 +118,12 @@ export class ChatProcessor {
       const estimate =
         job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget, ends);
       const lost: Attempt = { provider, model, outcome: 'unknown', estimate };
-      job.attempts.push(...Array<Attempt>(run.start - 1).fill(lost));
+      const starts = progress.begun ? progress.begun.start : run.start;
+      job.attempts.push(...Array<Attempt>(starts - 1).fill(lost));
       // A request during which two workers died is not given to a third.
-      const quarantined = run.start > MAX_STARTS;
-      metrics.recovered(entry, quarantined);
-      if (job.onCrash === 'fail' || quarantined) {
+      const quarantined = run.start > MAX_STARTS && !progress.begun;
+      metrics.recovered(entry, quarantined, progress.begun !== undefined);
+      if ((job.onCrash === 'fail' && !progress.begun) || quarantined) {
         calls.leave(entry, job);
         return ending.failed(progress.job, interrupted(progress.job.attempts, job.onCrash !== 'fail'));
       }
@@ -132,11 +140,13 @@ export class ChatProcessor {
       if (tracer) recordQueueWait(tracer, progress.job, entry, now);
     }
 
-    if (run.signal.reason) return ending.cancelled(progress.job, run);
+    // A call in the background has to be ended at the provider first.
+    if (run.signal.reason && !progress.begun) return ending.cancelled(progress.job, run);
     const request = this.#read(job);
     const tier = tierApart(request);
-    const blocked =
-      run.late !== undefined
+    const blocked = progress.begun
+      ? undefined
+      : run.late !== undefined
         ? { outcome: run.late.outcome, retryAfterMs: run.late.ms }
         : waited
           ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
@@ -148,13 +158,17 @@ export class ChatProcessor {
     }
 
     // The worker that died may have made every call that the reservation covers.
-    if (again && !(await this.#coverAgain(progress, request, entry, 1 + (entry.retries ?? 0)))) {
+    if (
+      again &&
+      !progress.begun &&
+      !(await this.#coverAgain(progress, request, entry, 1 + (entry.retries ?? 0)))
+    ) {
       calls.leave(entry, job);
       return fallback.fail(progress, request, notCoveredAgain());
     }
 
     const fitted = fit.of(job, entry, request);
-    const left = fitted?.refused && fallback.whyLeft(progress.job, job.entry, request);
+    const left = !progress.begun && fitted?.refused && fallback.whyLeft(progress.job, job.entry, request);
     if (left) {
       calls.leave(entry, job);
       fallback.leave(progress, entry, left);
@@ -171,9 +185,13 @@ export class ChatProcessor {
       const result = await calls.call(progress, fitted ?? { request }, entry, run);
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
       if (result.response) {
-        const { response, ms: callMs = 0 } = result;
-        return ending.served(progress.job, { entry, prices: calls.pricesOf(entry), response, callMs });
+        const { response, ms: callMs = 0, release } = result;
+        const prices = calls.pricesOf(entry);
+        const settlement = ending.served(progress.job, { entry, prices, response, callMs });
+        if (release) settlement.afterwards = release;
+        return settlement;
       }
+      result.release?.();
       const { failure, nextKey } = result;
       // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.
       if (nextKey !== undefined && otherKeys > 0 && fallback.hasTime(progress.job)) {

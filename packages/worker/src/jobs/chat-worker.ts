@@ -23,7 +23,7 @@ export interface LockTimes {
   stalledMs: number;
 }
 
-const LOCK_TIMES: LockTimes = { lockMs: 8_000, renewMs: 5_000, stalledMs: 2_000 };
+export const LOCK_TIMES: LockTimes = { lockMs: 8_000, renewMs: 5_000, stalledMs: 2_000 };
 /** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
 const LOOK_EVERY_S = 1;
 const RETRY_MS = 500;

@@ -96,9 +96,10 @@ export class Ending {
   }
 
   /** Logs and counts the result of a settlement. */
-  recorded({ job, log }: Settlement, result: SettleResult): void {
+  recorded({ job, log, afterwards }: Settlement, result: SettleResult): void {
     if (result === 'settled') {
       this.parts.metrics.settled(log);
+      afterwards?.();
       return;
     }
     this.parts.metrics.refusedLate(providerOf(job));

@@ -11,6 +11,18 @@ export interface Progress {
   token: string;
   /** Only set when a limit per minute or a pool of keys concerns the job. */
   rate?: JobRate;
+  /** A call in the background that an earlier run of the job has begun, and that this run has not asked for yet. */
+  begun?: BegunCall | undefined;
+}
+
+/** A call that the provider carries out in the background. */
+export interface BegunCall {
+  /** The provider's id of the response. */
+  id: string;
+  /** The key of the pool that made it, or '' when the provider has only one key. */
+  key: string;
+  /** How often the job had been started then. */
+  start: number;
 }
 
 /** The reservation of a job with limits per minute, and its use. */

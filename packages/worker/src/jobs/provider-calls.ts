@@ -8,13 +8,15 @@ import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers'
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
+import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
 import type { KeyTrouble } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import type { Background } from '../calls/background-call.js';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
 import type { Silences } from '../calls/http-client.js';
@@ -26,10 +28,11 @@ import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
+import { responses } from '../providers/index.js';
 import type { Billed, ProviderFailure } from '../providers/types.js';
 import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
-import { addAttempt, type Progress, usedBy } from './progress.js';
+import { addAttempt, type BegunCall, type Progress, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** How long a key that the provider refuses is left alone. */
@@ -43,12 +46,17 @@ export interface ProviderCallsParts {
   apis: ModelApis;
   /** The models that refuse to answer in pieces. */
   whole: ModelLessons<true>;
+  /** The models that run no call in the background. */
+  foreground: ModelLessons<true>;
+  payloads: Payloads;
+  /** How long a lock of a job lasts. */
+  lockMs: number;
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
-  queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain'>;
+  queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain' | 'keepResponse' | 'keptResponse'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
@@ -59,6 +67,7 @@ export interface ProviderCallsParts {
 interface Way {
   upstream: Upstream;
   silences?: Silences | undefined;
+  background?: Background | undefined;
 }
 
 export class ProviderCalls {
@@ -107,22 +116,28 @@ export class ProviderCalls {
     const { job } = progress;
     const { rate } = progress;
     const whole = upstreams.of(entry);
-    const upstream = apis.of(withKey(whole, rate?.key), entry, request, job);
+    const { begun } = progress;
+    progress.begun = undefined;
+    const keyed = withKey(whole, begun?.key ?? rate?.key);
+    const upstream = begun ? (keyed.responses ?? keyed) : apis.of(keyed, entry, request, job);
+    let background = isResumed(job, entry)
+      ? this.#backgroundOf(upstream, progress, entry, run, begun)
+      : undefined;
     const limitMs = this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
-    let silences = this.#silencesOf(upstream, entry, request, job);
+    let silences = background ? undefined : this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
     const sentAt = clock.now();
-    let result = await this.#send(upstream, silences, job, request, entry, run, timeoutMs);
+    let result = await this.#send(upstream, silences, background, job, request, entry, run, timeoutMs);
     let to = upstream;
     while (result.failure) {
-      const other = this.#otherWay({ upstream: to, silences }, entry, result.failure, job);
+      const other = this.#otherWay({ upstream: to, silences, background }, entry, result.failure, job);
       if (!other) break;
       const { ms: refusedMs = 0 } = result;
-      ({ upstream: to, silences } = other);
+      ({ upstream: to, silences, background } = other);
       const leftMs = Math.max(1, timeoutMs - refusedMs);
-      result = await this.#send(to, silences, job, request, entry, run, leftMs);
+      result = await this.#send(to, silences, background, job, request, entry, run, leftMs);
       if (result.ms !== undefined) result.ms += refusedMs;
     }
     const { failure } = result;
@@ -300,6 +315,7 @@ export class ProviderCalls {
   async #send(
     upstream: Upstream,
     silences: Silences | undefined,
+    background: Background | undefined,
     { requestId, deadline }: ChatJob,
     request: ChatRequest,
     entry: ChainEntry,
@@ -311,7 +327,7 @@ export class ProviderCalls {
     // An answer that goes on is not cut by the time limit of one that never comes.
     const limitMs = silences ? Math.max(1, deadline - clock.now()) : timeoutMs;
     try {
-      return await callProvider(upstream, request, entry, limitMs, run, clock, silences);
+      return await callProvider(upstream, request, entry, limitMs, run, clock, silences, background);
     } catch (error) {
       logger.error({ requestId, error: String(error) }, 'an attempt failed by an error of the gateway');
       return { ms: performance.now() - started, failure: failureOf('internal_error'), billUnknown: true };
@@ -335,14 +351,56 @@ export class ProviderCalls {
     };
   }
 
+  /** Undefined when the call cannot run in the background: that needs the Responses API. */
+  #backgroundOf(
+    upstream: Upstream,
+    { job, rate, token }: Progress,
+    entry: ChainEntry,
+    { start }: Run,
+    begun: BegunCall | undefined,
+  ): Background | undefined {
+    const { foreground, lockMs, payloads, queue } = this.parts;
+    if (upstream.provider !== responses || (!begun && foreground.of(entry, job.workspace))) return undefined;
+    const key = rate?.key ?? '';
+    const keep = (id: string) => {
+      const call: BegunCall = { id, key, start };
+      return queue.keepResponse(
+        job,
+        token,
+        payloads.seal(JSON.stringify(call), responseContext(job)),
+        lockMs,
+      );
+    };
+    return { id: begun?.id, keep };
+  }
+
+  /** A call in the background that an earlier run has begun. Undefined also when its key is not there any more. */
+  async begunCall(job: ChatJob, entry: ChainEntry): Promise<BegunCall | undefined> {
+    const { payloads, queue, upstreams } = this.parts;
+    const sealed = await queue.keptResponse(job);
+    const { pool, responses: endpoint } = upstreams.of(entry);
+    if (sealed === null || !endpoint) return undefined;
+    const begun = JSON.parse(payloads.open(sealed, responseContext(job))) as BegunCall;
+    return (pool.size === 0 ? begun.key === '' : pool.has(begun.key)) ? begun : undefined;
+  }
+
   /** Another way for the same attempt, if the failure says that the model needs it. */
   #otherWay(
-    { upstream, silences }: Way,
+    { upstream, silences, background }: Way,
     entry: ChainEntry,
     failure: ProviderFailure,
     { workspace }: ChatJob,
   ): Way | undefined {
-    const { apis, logger, whole } = this.parts;
+    const { apis, foreground, logger, whole } = this.parts;
+    if (background && refusesBackground(failure)) {
+      foreground.learn(entry, true, workspace);
+      const { provider, model } = entry;
+      logger.warn(
+        { provider, model },
+        'a model runs no call in the background that is not stored, and is called in the ordinary way',
+      );
+      return { upstream };
+    }
     if (silences && refusesPieces(failure)) {
       whole.learn(entry, true, workspace);
       const { provider, model } = entry;
@@ -372,6 +430,11 @@ function coolDownSubject(
 /** OpenAI does not stream some models to organisations that it has not verified. Other servers do not know a field. */
 function refusesPieces({ status, param }: ProviderFailure): boolean {
   return (status === 400 || status === 422) && (param === 'stream' || param === 'stream_options');
+}
+
+/** Some servers run in the background only what they may keep. That is not done in silence. */
+function refusesBackground({ status, param }: ProviderFailure): boolean {
+  return (status === 400 || status === 422) && (param === 'background' || param === 'store');
 }
 
 /** Whether the provider has answered, so that the call had reached it. */

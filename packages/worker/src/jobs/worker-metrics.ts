@@ -131,9 +131,10 @@ export class WorkerMetrics {
   }
 
   /** Counts a job that a dead worker had begun. */
-  recovered({ provider, model }: ChainEntry, quarantined: boolean): void {
+  recovered({ provider, model }: ChainEntry, quarantined: boolean, isResumed = false): void {
     this.#recovered.inc({ provider });
     if (quarantined) this.#quarantined.inc({ provider });
+    if (isResumed) return;
     this.#requests.inc({ provider, model: this.models.of(provider, model), outcome: 'unknown' });
   }
 

@@ -31,6 +31,11 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           {on_crash === 'fail' && (
             <Badge title="A request whose worker dies in mid-call is not sent again.">fails on a crash</Badge>
           )}
+          {on_crash === 'resume' && (
+            <Badge title="Another worker asks for the answer of a call whose worker dies, where the provider runs calls in the background.">
+              resumes after a crash
+            </Badge>
+          )}
           {provider_batches && (
             <Badge title="Batches are handed to the batch API of the first provider, at its batch price.">
               provider batches

@@ -38,6 +38,7 @@ interface RouteDialogProps {
 const CRASH = [
   ['rerun', 'Another worker calls again'],
   ['fail', 'The request fails: never two calls'],
+  ['resume', 'Another worker asks for the answer, where the provider can'],
 ] as const;
 
 const BATCHES = [

@@ -36,7 +36,7 @@ export interface EntryForm extends Record<NumberField, string> {
   /** `seed=random_seed`, with commas between them. */
   rename: string;
   /** What the form does not show, and keeps. */
-  kept: Pick<ChainEntry, 'api'>;
+  kept: Pick<ChainEntry, 'api' | 'on_crash'>;
   /** Whether answers are read in pieces: `true`, `false`, or '' for what the provider says. */
   upstream_stream: string;
   /** It is only for requests that a model before it found too long. */
@@ -81,14 +81,14 @@ export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }
 }
 
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
-  const { provider, model, api } = entry;
+  const { provider, model, api, on_crash } = entry;
   const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
   return {
     key: nextKey++,
     provider,
     model,
     joins,
-    kept: api === undefined ? {} : { api },
+    kept: { ...(api === undefined ? {} : { api }), ...(on_crash === undefined ? {} : { on_crash }) },
     isForTooLong: entry.when === 'context_length',
     upstream_stream: entry.upstream_stream === undefined ? '' : String(entry.upstream_stream),
     drop: entry.drop?.join(', ') ?? '',
@@ -110,6 +110,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     renamesOf(entry),
     entry.api,
     entry.upstream_stream,
+    entry.on_crash,
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
