@@ -104,7 +104,7 @@ export class BackgroundCall {
     const headers = await credentials.headersFor({ method, url: config.baseUrl + path, body: '' });
     if (!headers) throw new HttpFailure('connection', false, undefined);
     const body = method === 'POST' ? '{}' : null;
-    return http.post(path, headers, body, ms, signal, share, undefined, method);
+    return http.post(path, headers, body, ms, signal, share, { method });
   }
 }
 

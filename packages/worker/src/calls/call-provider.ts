@@ -128,7 +128,10 @@ export async function callProvider(
     const found = credentials.headersFor(call);
     const headers = found instanceof Promise ? await inTime(found, leftMs(), signal) : found;
     if (format) pieces = { ...silences, assembler: format.assemble() };
-    return headers && http.post(path, headers, body, leftMs(), signal, share, provider.readsText, pieces);
+    return (
+      headers &&
+      http.post(path, headers, body, leftMs(), signal, share, { asText: provider.readsText, pieces })
+    );
   };
   const kept = background && new BackgroundCall(upstream, path, background);
   let answer: HttpAnswer | undefined;

@@ -55,6 +55,15 @@ export class HttpFailure extends Error {
   }
 }
 
+export interface CallOptions {
+  /** The body of an answer stays a text. */
+  asText?: boolean | undefined;
+  pieces?: Pieces | undefined;
+  method?: 'GET' | 'POST' | 'DELETE';
+}
+
+const PLAIN: CallOptions = {};
+
 export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
@@ -100,9 +109,7 @@ export class HttpClient {
     timeoutMs: number,
     signal: StopSignal,
     share: AnswerShare,
-    asText = false,
-    pieces?: Pieces,
-    method: 'GET' | 'POST' | 'DELETE' = 'POST',
+    { asText = false, pieces, method = 'POST' }: CallOptions = PLAIN,
   ): Promise<HttpAnswer> {
     if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
     const request = { path: this.#basePath + path, method, headers, body } as const;

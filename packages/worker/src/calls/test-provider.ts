@@ -95,7 +95,10 @@ async function ask(upstream: Upstream, model: string, inserted = ''): Promise<Ht
   const path = inserted + endpoint.chatPath(model);
   const headers = await credentials.headersFor({ method: 'POST', url: config.baseUrl + path, body });
   const share = new AnswerRoom(MAX_ANSWER_BYTES).share();
-  return headers && http.post(path, headers, body, TIMEOUT_MS, new StopSignal(), share, provider.readsText);
+  return (
+    headers &&
+    http.post(path, headers, body, TIMEOUT_MS, new StopSignal(), share, { asText: provider.readsText })
+  );
 }
 
 /** Null: it works. */

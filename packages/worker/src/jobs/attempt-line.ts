@@ -16,8 +16,20 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, firstTokenMs, said, why, adapted, upstreamId, api, estimate } =
-    attempt;
+  const {
+    provider,
+    model,
+    outcome,
+    status,
+    ms,
+    firstTokenMs,
+    said,
+    why,
+    adapted,
+    upstreamId,
+    api,
+    estimate,
+  } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
