@@ -1,5 +1,6 @@
 /** The live model registry: refreshed and overridden while requests are priced by it. */
 import type { ServerResponse } from 'node:http';
+import type { Model } from '@sluice/shared/admin-api';
 import type { RegistryDocument } from '@sluice/shared/registry/document';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, formatUsd } from '@sluice/shared/registry/price';
@@ -341,3 +342,30 @@ test('an override with a mistake names it', async (t) => {
   }
   t.is((await admin('PUT', '/models/nobody/large', {})).status, 404);
 });
+
+test.serial(
+  'the prices of another list are shown, refreshed and compared with those that are shipped',
+  async (t) => {
+    const groq = async () => (await admin('GET', '/models?provider=groq')).body.data as Model[];
+    const id = 'llama-3.3-70b-versatile';
+    const find = async () => (await groq()).find((model) => model.id === id);
+    const before = await groq();
+    const [input, output] = [0.59, 0.79];
+    t.like((await find())?.prices, { input, output });
+    const withGroq = (prices: { input: number; output: number }) => {
+      const { models, ...rest } = loadShippedRegistry().toJSON();
+      return { ...rest, version: 'with-groq', models: [...models, { id, provider: 'groq', prices }] };
+    };
+    const wild = await admin('POST', '/models/refresh', {
+      document: withGroq({ input: 59, output }),
+      dry_run: true,
+    });
+    const ofGroq = wild.body.diff.wild.filter(({ model }: { model: string }) => model.startsWith('groq/'));
+    t.deepEqual(ofGroq, [{ model: `groq/${id}`, price: 'input', from: input, to: 59 }]);
+    const document = withGroq({ input: 0.6, output });
+    t.true((await admin('POST', '/models/refresh', { document, confirm: true })).body.applied);
+    t.is((await find())?.prices.input, 0.6);
+    t.is((await groq()).length, before.length);
+    t.is((await admin('GET', '/models?provider=nobody')).status, 400);
+  },
+);

@@ -1,4 +1,5 @@
 import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry/litellm';
+import { costOf, formatUsd, priceFor } from '@sluice/shared/registry/price';
 import { buildPrices } from '@sluice/shared/registry/price-table';
 import test from 'ava';
 
@@ -82,7 +83,8 @@ test('one entry per model: its own name wins over the one with the provider befo
     'us/claude-b': facts(),
     'claude-draw': facts({ mode: 'image_generation' }),
     'claude-half': { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6 },
-    'gpt-azure': facts({ litellm_provider: 'azure' }),
+    'gpt-oci': facts({ litellm_provider: 'oci' }),
+    'groq/absurd': facts({ litellm_provider: 'groq', input_cost_per_token: 3 }),
   });
   t.deepEqual(
     models.map(({ id, prices }) => [id, prices.input]),
@@ -106,4 +108,56 @@ test('a map with an impossible price is refused as a whole', (t) => {
     name: 'InvalidRegistry',
     message: /must be at most/,
   });
+});
+
+test('every price list is read, by the provider’s own names of models', (t) => {
+  const map = {
+    'groq/llama-3.3-70b-versatile': facts({ litellm_provider: 'groq' }),
+    'groq/openai/gpt-oss-20b': facts({ litellm_provider: 'groq' }),
+    'openrouter/anthropic/claude-sonnet-4': facts({ litellm_provider: 'openrouter' }),
+    'bedrock/us-east-1/anthropic.claude-v2': facts({ litellm_provider: 'bedrock' }),
+    'anthropic.claude-v2': facts({ litellm_provider: 'bedrock' }),
+    'xai/grok-4': facts({ litellm_provider: 'xai' }),
+    'gemini/gemini-3-pro': facts({ litellm_provider: 'gemini' }),
+    'gemini-3-pro': facts({ litellm_provider: 'vertex_ai-language-models', input_cost_per_token: 1e-6 }),
+    'oci/other': facts({ litellm_provider: 'oci' }),
+    constructor: facts({ litellm_provider: 'constructor' }),
+  };
+  t.deepEqual(
+    modelsOf(map).map(({ provider, id, prices }) => `${provider}/${id} ${prices.input}`),
+    [
+      'groq/llama-3.3-70b-versatile 3',
+      'groq/openai/gpt-oss-20b 3',
+      'openrouter/anthropic/claude-sonnet-4 3',
+      'aws/anthropic.claude-v2 3',
+      'x-ai/grok-4 3',
+      'google/gemini-3-pro 1',
+    ],
+  );
+});
+
+test('prices of some hours become bands', (t) => {
+  const [model] = modelsOf({
+    'deepseek/deepseek-v4-flash': facts({
+      litellm_provider: 'deepseek',
+      off_peak_pricing: {
+        input_cost_per_token: 1.5e-6,
+        output_cost_per_token: 7.5e-6,
+        windows: [
+          { hours_utc: ['00:00-01:00', '10:00-00:00', 'noon'], weekdays: [1, 2, 3, 4, 5] },
+          { hours_utc: '00:00-00:00', weekdays: [6, 7] },
+          'never',
+        ],
+      },
+    }),
+  });
+  const usage = { input: 1_000_000, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
+  const usd = (time: string) => {
+    const price = model && priceFor(buildPrices(model, 'v'), usage, undefined, Date.parse(time));
+    return price && formatUsd(costOf(price, usage));
+  };
+  // A Tuesday and a Saturday.
+  t.is(usd('2026-11-17T02:00:00Z'), '3.000000');
+  for (const time of ['2026-11-17T00:59:59Z', '2026-11-17T23:59:59Z', '2026-11-21T02:00:00Z'])
+    t.is(usd(time), '1.500000', time);
 });

@@ -195,8 +195,10 @@ export const adminPaths: Paths = guarded({
   '/models': {
     get: {
       summary: 'The model registry: prices, context windows, capabilities.',
+      parameters: s.query(c.modelsQuery),
       responses: {
         '200': s.json('By provider and id.', c.listOf(c.model, { registry: c.registry })),
+        ...s.errors('invalid_request'),
       },
     },
   },

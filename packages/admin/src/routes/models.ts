@@ -4,6 +4,7 @@ import type { Model, ModelList } from '@sluice/shared/admin-api';
 import { MODEL } from '@sluice/shared/contract/common';
 import { refreshInput } from '@sluice/shared/contract/model';
 import { PRICE_LISTS } from '@sluice/shared/contract/price-lists';
+import { modelsQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
 import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
@@ -50,8 +51,11 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   router.get('/models', async (ctx) => {
     await registry.refresh();
     const attempt = await registryStore.readAttempt();
+    const { provider } = readInput(modelsQuery, ctx.query);
+    const { current } = registry;
+    const models = provider === undefined ? current.models : current.listed(provider);
     ctx.body = {
-      ...list(registry.current.models.map(present)),
+      ...list(models.map(present)),
       registry: {
         version: registry.current.version,
         origin: registry.stored?.origin ?? 'shipped',

@@ -10,6 +10,7 @@ import {
 } from '@sluice/shared/registry/document';
 import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry/litellm';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import { shippedBeside } from '@sluice/shared/registry/model-registry';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import { fetchDocument } from './fetch-document.js';
 
@@ -55,7 +56,10 @@ export class RegistryRefresh {
     const document = toDocument(json, dayOf(now), url === undefined ? 'invalid_request' : 'refresh_failed');
     await this.live.refresh();
     const stored = this.live.stored;
-    const diff = diffRegistries(stored?.document ?? this.live.current.toJSON(), document);
+    const diff = diffRegistries(
+      withShipped(stored?.document ?? this.live.current.toJSON(), document),
+      document,
+    );
     if (dryRun || (diff.reasons.length > 0 && !confirm)) return { applied: false, diff };
     const origin = {
       origin: 'operator',
@@ -70,6 +74,13 @@ export class RegistryRefresh {
     await this.live.refresh();
     return { applied: true, diff };
   }
+}
+
+/** The document that is in use, with the shipped prices of other lists that the new one replaces. */
+function withShipped(current: RegistryDocument, next: RegistryDocument): RegistryDocument {
+  const named = new Set(current.models.map(({ provider, id }) => `${provider}/${id}`));
+  const shipped = shippedBeside(next).filter(({ provider, id }) => !named.has(`${provider}/${id}`));
+  return { ...current, models: [...current.models, ...shipped] };
 }
 
 function toDocument(

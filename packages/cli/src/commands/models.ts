@@ -43,17 +43,16 @@ export function addModelCommands(program: Command, cli: Cli): void {
     models
       .command('list')
       .description('List models with their prices in USD per million tokens.')
-      .option('--provider <provider>', 'only of this provider')
+      .option('--provider <provider>', 'only this price list, such as openai or groq')
       .option('--overridden', 'only those with a price set by hand'),
     'models list',
     'models list --provider anthropic --json',
   ).action(async (only: { provider?: string; overridden?: boolean }) => {
-    const { data, registry } = await cli.admin.get<ModelList>('/models');
-    const rows = data.filter(
-      (model) =>
-        (only.provider === undefined || model.provider === only.provider) &&
-        (!only.overridden || model.overridden),
+    const { data, registry } = await cli.admin.get<ModelList>(
+      '/models',
+      only.provider === undefined ? {} : { provider: only.provider },
     );
+    const rows = data.filter((model) => !only.overridden || model.overridden);
     cli.show(rows, () =>
       [
         rows.length === 0

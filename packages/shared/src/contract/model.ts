@@ -130,7 +130,7 @@ const source = maybe(shape(own.string(), { type: 'string' }));
 export const modelOverride = s.named('ModelOverride', object({ prices, ...facts }));
 export type ModelOverride = s.Infer<typeof modelOverride>;
 
-const modelEntry = object({
+export const modelEntry = object({
   id: shape(own.size(own.string(), 1, 256), { type: 'string' }),
   /** The price list of the entry: a kind of provider, or one of the other price lists. */
   provider: shape(own.enums(PRICE_LISTS), { type: 'string' }),

@@ -1,5 +1,6 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
 import { BATCH_STATUSES } from './batch.js';
+import { PRICE_LISTS } from './price-lists.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 
@@ -133,6 +134,12 @@ export const followQuery = s.fields({
   after: parameter(cursor, 'Cursor: go on after this entry.'),
 });
 export const requestsExportQuery = s.fields({ ...filters, format: savedAs });
+
+export const modelsQuery = s.fields({
+  provider: s.optional(
+    s.choice(...PRICE_LISTS).about('Only this price list, with what comes with the gateway for it.'),
+  ),
+});
 
 const MAX_FIELDS = 8;
 const TAG_FIELD = /^tag:[^\p{Cc},]{1,64}$/u;

@@ -1,8 +1,10 @@
 /**
  * Turns LiteLLM's public price map into a registry document. The map is one object, model id → facts, with prices in USD
- * per token. The document has the chat models of OpenAI and Anthropic under their own names. A model without both an input
- * and an output price is left out, because half a price would bill too little unnoticed.
+ * per token. The document has the chat models of our price lists under their own names. A model without both an input and an
+ * output price is left out, because half a price would bill too little unnoticed.
  */
+import { is } from 'superstruct';
+import { modelEntry } from '../contract/model.js';
 import {
   type ModelEntry,
   type PriceEntry,
@@ -14,7 +16,37 @@ import { EMBEDS } from './model-registry.js';
 
 type Facts = Record<string, unknown>;
 
-const PROVIDERS = ['openai', 'anthropic'] as const;
+/** LiteLLM's name of a provider → our price list. A model sold in one region only has a price of its own, and is left out. */
+const LISTS: Readonly<Record<string, string>> = {
+  openai: 'openai',
+  anthropic: 'anthropic',
+  bedrock: 'aws',
+  bedrock_converse: 'aws',
+  azure: 'azure',
+  azure_ai: 'azure',
+  cerebras: 'cerebras',
+  cohere_chat: 'cohere',
+  deepseek: 'deepseek',
+  fireworks_ai: 'fireworks',
+  gemini: 'google',
+  'vertex_ai-language-models': 'google',
+  'vertex_ai-anthropic_models': 'google',
+  groq: 'groq',
+  minimax: 'minimax',
+  mistral: 'mistral',
+  moonshot: 'moonshotai',
+  openrouter: 'openrouter',
+  perplexity: 'perplexity',
+  together_ai: 'together',
+  xai: 'x-ai',
+  zai: 'zai',
+};
+const MAKERS: ReadonlySet<string> = new Set(['openai', 'anthropic']);
+/** What may stand before a model's own name. */
+const PREFIX =
+  /^(openai|anthropic|bedrock|azure|azure_ai|cerebras|cohere|deepseek|fireworks_ai|gemini|vertex_ai|groq|minimax|mistral|moonshot|openrouter|perplexity|together_ai|xai|zai)\//;
+/** Providers whose own names of models have a slash. */
+const SLASHED: ReadonlySet<string> = new Set(['fireworks', 'groq', 'openrouter', 'perplexity', 'together']);
 const SERVICE_TIERS = ['flex', 'priority', 'ultrafast'] as const;
 const CAPABILITIES: Record<string, string> = {
   supports_vision: 'vision',
@@ -35,14 +67,16 @@ export function looksLikeLitellm(json: unknown): json is Record<string, Facts> {
 export function parseLitellm(json: Record<string, Facts>, day: string): RegistryDocument {
   const models = new Map<string, ModelEntry>();
   for (const [key, facts] of Object.entries(json)) {
-    if (!isFacts(facts) || (facts.mode !== 'chat' && facts.mode !== 'embedding')) continue;
-    const provider = PROVIDERS.find((name) => name === facts.litellm_provider);
-    if (!provider) continue;
+    const list = listOf(facts);
+    if (list === undefined) continue;
     // `openai/gpt-4o` is the same as `gpt-4o`. A model with another prefix is sold elsewhere or at another price.
-    const id = key.startsWith(`${provider}/`) ? key.slice(provider.length + 1) : key;
-    if (id.includes('/') || (id !== key && id in json)) continue;
-    const model = toModel(id, provider, facts, day);
-    if (model) models.set(`${provider} ${id}`, model);
+    const id = key.replace(PREFIX, '');
+    if (id.includes('/') && !SLASHED.has(list)) continue;
+    if (id !== key && Object.hasOwn(json, id) && listOf(json[id]) === list) continue;
+    const model = toModel(id, list, facts, day);
+    // A mistake in the list of a provider that hardly anybody uses must not keep the others from being refreshed.
+    if (!model || (!MAKERS.has(list) && !is(model, modelEntry))) continue;
+    models.set(`${list} ${id}`, model);
   }
   const document = {
     version: `litellm-${day}`,
@@ -50,6 +84,12 @@ export function parseLitellm(json: Record<string, Facts>, day: string): Registry
     models: [...models.values()],
   };
   return parseRegistryDocument(document);
+}
+
+function listOf(facts: Facts | undefined): string | undefined {
+  if (!isFacts(facts) || (facts.mode !== 'chat' && facts.mode !== 'embedding')) return undefined;
+  const name = String(facts.litellm_provider);
+  return Object.hasOwn(LISTS, name) ? LISTS[name] : undefined;
 }
 
 function toModel(
@@ -78,6 +118,7 @@ function toModel(
     prices,
     ...(longContext.length > 0 ? { long_context: longContext } : {}),
     ...withTiers(facts, ''),
+    ...withBands(facts.off_peak_pricing),
     ...tokens('context_window', facts.max_input_tokens),
     ...tokens('max_output_tokens', facts.max_output_tokens),
     capabilities: capabilities.map((name) => CAPABILITIES[name] ?? name),
@@ -85,6 +126,22 @@ function toModel(
     source: 'LiteLLM price map',
     as_of: day,
   };
+}
+
+const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+/** The map's own prices are those of the peak, and others hold at some hours of some days. */
+function withBands(offPeak: unknown): Pick<ModelEntry, 'time_bands'> {
+  const prices = isFacts(offPeak) ? toPrices(offPeak, '') : undefined;
+  if (!prices || !isFacts(offPeak) || !Array.isArray(offPeak.windows)) return {};
+  const bands = offPeak.windows.filter(isFacts).flatMap(({ hours_utc: hours, weekdays }) => {
+    const days = Array.isArray(weekdays) ? weekdays.flatMap((day) => DAYS[Number(day) - 1] ?? []) : [];
+    return (Array.isArray(hours) ? hours : [hours]).flatMap((each) => {
+      const [, from = '', to = ''] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(String(each)) ?? [];
+      return from === '' ? [] : [{ from, to, ...(days.length > 0 ? { days } : {}), prices }];
+    });
+  });
+  return bands.length > 0 ? { time_bands: bands } : {};
 }
 
 function withTiers(facts: Facts, suffix: string): { service_tiers?: Record<string, PriceEntry> } {

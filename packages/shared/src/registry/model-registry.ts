@@ -66,6 +66,16 @@ export class ModelRegistry {
     return otherList(provider).find(modelId);
   }
 
+  /** All models of a price list: those of the registry, and those that come with the gateway and are not in it. */
+  listed(provider: string): readonly ModelFacts[] {
+    const own = this.models.filter((model) => model.provider === provider);
+    if (!OTHER_PRICE_LISTS.includes(provider)) return own;
+    const known = new Set(own.map(({ id }) => id));
+    return [...own, ...otherList(provider).models.filter(({ id }) => !known.has(id))].sort((a, b) =>
+      compare(a.id, b.id),
+    );
+  }
+
   /** The document that the registry was made from. */
   toJSON(): RegistryDocument {
     return this.document;
@@ -99,7 +109,7 @@ class ProviderIndex {
   private readonly newestDated = new Map<string, ModelFacts>();
   private readonly remembered = new Map<string, ModelFacts | undefined>();
 
-  constructor(models: readonly ModelFacts[]) {
+  constructor(readonly models: readonly ModelFacts[]) {
     this.ids = models.map((model) => model.id);
     this.byId = new Map(models.map((model) => [model.id, model]));
     const newest = new Map<string, string>();
@@ -152,6 +162,20 @@ export function parseRegistry(json: unknown): ModelRegistry {
 /** The registry that comes with this version of the gateway. */
 export function loadShippedRegistry(): ModelRegistry {
   return parseRegistry(readData('models.json'));
+}
+
+/**
+ * The shipped entries of other price lists that the document replaces or adds to. Those that it does not name stay, as the file
+ * has them.
+ */
+export function shippedBeside(document: RegistryDocument): ModelEntry[] {
+  const lists = new Set(document.models.map(({ provider }) => provider));
+  const named = new Set(document.models.map(({ provider, id }) => `${provider}/${id}`));
+  return OTHER_PRICE_LISTS.filter((list) => lists.has(list)).flatMap((list) =>
+    otherList(list)
+      .models.filter(({ id }) => named.has(`${list}/${id}`))
+      .map(({ priceTable: _, bandTables: __, ...entry }) => entry),
+  );
 }
 
 const others = new Map<string, ProviderIndex>();
