@@ -94,6 +94,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     stallTimeoutMs: 15_000,
     checkAnswers: 'strict',
     batchPriceFactor: 0.5,
+    cost: 'list',
   });
   t.deepEqual(shipped.workspaces[0]?.routes.get('fast'), {
     chain: [
@@ -218,7 +219,7 @@ colour: blue
     error.message,
     `my.yaml: 9 mistakes
   line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches, webhooks, access
-  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, responses_path, embeddings_path, api, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, upstream_stream, first_token_timeout_ms, stall_timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers, batch_price_factor; did you mean base_url?
+  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, responses_path, embeddings_path, api, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, upstream_stream, first_token_timeout_ms, stall_timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers, batch_price_factor, cost; did you mean base_url?
   line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   line 3: providers.openai.concurrency: must be a whole number from 1 to 1000000

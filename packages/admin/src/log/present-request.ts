@@ -1,7 +1,7 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { DEFAULT_PRIORITY } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
-import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
+import { isAsReported, type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { type Reason, reasonText } from '@sluice/shared/reasons';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { iso } from '../http/present.js';
@@ -41,8 +41,9 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     queue_ms: entry.queueMs,
     duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
-    attempts: entry.attempts.map(
-      ({ upstreamId, estimate, startMs, firstTokenMs, said, allowedOutput, ...attempt }) => ({
+    attempts: entry.attempts.map((each) => {
+      const { upstreamId, estimate, startMs, firstTokenMs, said, allowedOutput, reported, listed, ...attempt } = each;
+      return {
         ...attempt,
         ...(startMs === undefined ? {} : { start_ms: startMs }),
         ...(firstTokenMs === undefined ? {} : { first_token_ms: firstTokenMs }),
@@ -50,8 +51,10 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
         ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
         ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
         ...(allowedOutput === undefined ? {} : { allowed_output: allowedOutput }),
-      }),
-    ),
+        ...(reported === undefined ? {} : { reported_usd: formatUsd(reported) }),
+        ...(listed === undefined ? {} : { listed_usd: formatUsd(listed) }),
+      };
+    }),
     usage: served
       ? {
           input: served.usage.input,
@@ -66,7 +69,8 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     billed: unknown.length > 0 ? 'unknown' : 'exact',
     estimated_usd: formatUsd(estimated),
     estimated_picodollars: String(estimated),
-    priced: !served || served.price !== null,
+    cost_source: isAsReported(entry) ? 'reported' : 'list',
+    priced: !served || served.price !== null || isAsReported(entry),
     price: served?.price
       ? {
           registry: served.price.registry,

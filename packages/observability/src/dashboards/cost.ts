@@ -51,13 +51,17 @@ export const costDashboard: DashboardSpec = {
     {
       title: 'Doubtful bills',
       about:
-        'Unpriced: served by models without a known price, so they count as 0 USD here. Beyond their limit: the provider billed more output than the call allowed.',
+        'Unpriced: served by models without a known price, so they count as 0 USD here. Beyond their limit: the provider billed more output than the call allowed. Told otherwise: the provider reports another cost than the list has, or one that cannot be true.',
       kind: 'stat',
       unit: 'short',
       width: 4,
       queries: [
         { expr: 'sum(increase(gateway_unpriced_requests_total[$__range]))', legend: 'unpriced' },
         { expr: 'sum(increase(gateway_usage_beyond_limit_total[$__range]))', legend: 'beyond their limit' },
+        {
+          expr: 'sum(increase(gateway_reported_costs_total{result=~"differs|refused"}[$__range]))',
+          legend: 'told otherwise',
+        },
       ],
     },
     {

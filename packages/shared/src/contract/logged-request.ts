@@ -44,6 +44,8 @@ const attempt = s.fields({
       .about(
         'The most output tokens that the call may have written. Only there when the provider reports more than that.',
       ),
+    reported_usd: usd.about('What the provider says that the call cost, with `cost: reported`.'),
+    listed_usd: usd.about('What it costs by the price list, beside `reported_usd`.'),
   }),
 });
 export type PresentedAttempt = s.Infer<typeof attempt>;
@@ -102,6 +104,9 @@ export const loggedRequest = s.component('Request', {
   billed: s.choice('exact', 'unknown').about('`unknown`: calls were sent whose bill nobody knows.'),
   estimated_usd: usd.about('What those calls may have cost. It is no part of the cost.'),
   estimated_picodollars: picodollars,
+  cost_source: s
+    .choice('list', 'reported')
+    .about('Whether the cost is that of the price list, or what the provider reported.'),
   /** False: the request was served, but its price is not known. */
   priced: s.flag,
   price: s.orNull(priceOfCall),

@@ -135,6 +135,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://openrouter.ai/api/v1',
     api_key: '${OPENROUTER_API_KEY}',
     prices: 'openrouter',
+    cost: 'reported',
   },
   ollama: { kind: 'openai', base_url: 'http://127.0.0.1:11434/v1', prices: 'free' },
   vllm: { kind: 'openai', base_url: 'http://127.0.0.1:8000/v1', prices: 'free' },

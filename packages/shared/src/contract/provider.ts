@@ -248,6 +248,8 @@ const tuning = {
   check_answers: s.withDefault(s.choice('strict', 'always', 'never'), 'strict'),
   /** The price of a line in the provider's own batches, as a share of the normal price. */
   batch_price_factor: s.withDefault(s.number({ min: 0, max: 1 }), 0.5),
+  /** Whether a call costs what the price list says, or what the provider reports with the answer. */
+  cost: s.withDefault(s.choice('list', 'reported'), 'list'),
 };
 export type Tuning = s.FieldsOf<typeof tuning>;
 export const TUNING = Object.keys(tuning) as (keyof Tuning)[];

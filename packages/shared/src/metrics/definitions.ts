@@ -396,6 +396,13 @@ export const METRICS = {
     labels: ['provider', 'model'],
     help: 'Served requests whose model has no known price, so that they count as 0 USD.',
   },
+  reportedCosts: {
+    name: 'gateway_reported_costs_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model', 'result'],
+    help: 'Costs that a provider with cost: reported has told: same or differs (by more than a hundredth from the price list), unlisted (the list has no price), refused (it cannot be true, and the list’s price is booked).',
+  },
   jobsRecovered: {
     name: 'gateway_jobs_recovered_total',
     type: 'counter',

@@ -59,6 +59,10 @@ export interface Attempt {
   estimate?: number;
   /** The most output tokens that the call may have written. Set only when the provider reports more than that. */
   allowedOutput?: number;
+  /** What the provider says that the call cost, in picodollars. Set with `cost: reported` only. */
+  reported?: number;
+  /** What it costs by the price list. Set beside `reported`, where the list has a price. */
+  listed?: number;
 }
 
 /**

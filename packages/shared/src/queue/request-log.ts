@@ -67,6 +67,12 @@ export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
   return served.provider !== first?.provider || served.model !== first.model;
 }
 
+/** Whether the cost is the one that the provider reported. */
+export function isAsReported({ served, attempts }: LogEntry): boolean {
+  const reported = attempts.at(-1)?.reported;
+  return reported !== undefined && served?.cost === reported;
+}
+
 export function failedLogEntry(job: ChatJob, code: LogCode, reason: Reason, settledAt: number): LogEntry {
   const status = code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code];
   const entry = logEntry(job, status, code, settledAt);

@@ -186,8 +186,7 @@ export class ChatProcessor {
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
       if (result.response) {
         const { response, ms: callMs = 0, release } = result;
-        const prices = calls.pricesOf(entry);
-        const settlement = ending.served(progress.job, { entry, prices, response, callMs });
+        const settlement = ending.served(progress.job, { entry, ...calls.pricesOf(entry), response, callMs });
         if (release) settlement.afterwards = release;
         return settlement;
       }

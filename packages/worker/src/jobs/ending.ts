@@ -12,6 +12,7 @@ import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import type { PriceCalls } from '../calls/pricing.js';
+import type { ReportedCost } from '../calls/reported-cost.js';
 import type { Run } from '../calls/run.js';
 import type { ParsedResponse } from '../providers/types.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -30,6 +31,8 @@ export interface Answer {
   entry: ChainEntry;
   /** The provider's price list. */
   prices: string;
+  /** What the provider reports as the cost is booked. */
+  isReported?: boolean;
   response: ParsedResponse;
   callMs: number;
   /** Set for a line in the provider's own batch: its share of the normal price. */
@@ -39,17 +42,18 @@ export interface Answer {
 export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
-  served(job: ChatJob, { entry, prices, response, callMs, batchFactor }: Answer): Settlement {
+  served(job: ChatJob, { entry, prices, isReported, response, callMs, batchFactor }: Answer): Settlement {
     const { usage, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
     const { pricing } = this.parts;
     const now = this.parts.clock.now();
-    const { price, cost, costUsd, estimate } =
+    const { price, cost, costUsd, estimate, report } =
       batchFactor === undefined
-        ? pricing.of(prices, model, response, now)
+        ? pricing.of(prices, model, response, now, isReported)
         : pricing.ofBatch(prices, model, response, now, batchFactor);
     if (estimate !== undefined) job = withEstimate(job, estimate);
+    if (report) job = withReport(job, report);
     const booked = job.attempts.at(-1)?.estimate;
     return {
       job,
@@ -115,6 +119,17 @@ export class Ending {
 
 function toAdapted(words: readonly string[] | undefined): { adapted?: string } {
   return words === undefined ? {} : { adapted: words.join('; ') };
+}
+
+/** Keeps both costs with the attempt that served. What is booked needs no estimate. */
+function withReport(job: ChatJob, { reported, listed, isBooked }: ReportedCost): ChatJob {
+  const attempts = job.attempts.slice();
+  const last = attempts.pop();
+  if (!last) return job;
+  const { estimate, ...rest } = last;
+  const kept = isBooked || estimate === undefined ? {} : { estimate };
+  attempts.push({ ...rest, ...kept, reported, ...(listed === undefined ? {} : { listed }) });
+  return { ...job, attempts };
 }
 
 /** Adds the estimate to the attempt that served. */

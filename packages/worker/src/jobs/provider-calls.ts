@@ -73,9 +73,10 @@ interface Way {
 export class ProviderCalls {
   constructor(private readonly parts: ProviderCallsParts) {}
 
-  /** The price list of the entry's provider. */
-  pricesOf(entry: ChainEntry): string {
-    return this.parts.upstreams.of(entry).config.prices;
+  /** The price list of the entry's provider, and whether it holds. */
+  pricesOf(entry: ChainEntry): { prices: string; isReported: boolean } {
+    const { prices, cost } = this.parts.upstreams.of(entry).config;
+    return { prices, isReported: cost === 'reported' };
   }
 
   /** How many keys the pool of the entry's provider has beside the one that a job gets first. */
@@ -307,7 +308,9 @@ export class ProviderCalls {
 
   /** The cost of an answer that the caller does not get. */
   #costOf(entry: ChainEntry, billed: Billed): number {
-    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, billed, this.parts.clock.now());
+    const { prices, isReported } = this.pricesOf(entry);
+    const { clock, pricing } = this.parts;
+    const priced = pricing.of(prices, entry.model, billed, clock.now(), isReported);
     return priced.estimate ?? priced.cost;
   }
 

@@ -15,8 +15,9 @@ import {
   isRateLimit,
 } from '@sluice/shared/outcomes';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
-import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { isAsReported, type LogEntry } from '@sluice/shared/queue/request-log';
 import type { Verdict } from '../answer-check/schema-checker.js';
+import { compareReported } from '../calls/reported-cost.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 /** Every workspace could use every direct model id. No more series than this are created in advance. */
@@ -36,6 +37,7 @@ export class WorkerMetrics {
   readonly #unknownBills;
   readonly #estimated;
   readonly #unpriced;
+  readonly #reported;
   readonly #beyondLimit;
   readonly #fallbacks;
   readonly #rateLimited;
@@ -69,6 +71,7 @@ export class WorkerMetrics {
     this.#unknownBills = metrics.counter('unknownBills');
     this.#estimated = metrics.counter('estimatedCost');
     this.#unpriced = metrics.counter('unpriced');
+    this.#reported = metrics.counter('reportedCosts');
     this.#beyondLimit = metrics.counter('usageBeyondLimit');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#rateLimited = metrics.counter('rateLimited');
@@ -156,7 +159,8 @@ export class WorkerMetrics {
     this.#fallbacks.inc({ route: routeLabel(route), from: provider, to: to.provider, reason: outcome });
   }
 
-  settled({ workspace, route, served, attempts, tags }: LogEntry): void {
+  settled(entry: LogEntry): void {
+    const { workspace, route, served, attempts, tags } = entry;
     for (const { provider, model: called, estimate, allowedOutput } of attempts) {
       if (estimate === undefined && allowedOutput === undefined) continue;
       const model = this.models.of(provider, called);
@@ -172,7 +176,13 @@ export class WorkerMetrics {
     const labels = { ...this.workspaces.of(workspace, route), provider, model };
     this.#cost.inc(labels, cost / PICODOLLARS_PER_USD);
     if (tags) this.#countTags(labels.workspace, tags, cost / PICODOLLARS_PER_USD);
-    if (!price) this.#unpriced.inc({ provider, model });
+    const { reported, listed } = attempts.at(-1) ?? {};
+    const isBooked = reported !== undefined && isAsReported(entry);
+    if (reported !== undefined) {
+      const report = { reported, isBooked, ...(listed === undefined ? {} : { listed }) };
+      this.#reported.inc({ provider, model, result: compareReported(report) });
+    }
+    if (!price && !isBooked) this.#unpriced.inc({ provider, model });
     const count = (type: (typeof TOKEN_TYPES)[number], tokens: number) =>
       tokens > 0 && this.#tokens.inc({ provider, model, type }, tokens);
     count('input', usage.input);

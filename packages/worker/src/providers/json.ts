@@ -51,3 +51,10 @@ export function parseAnswer(text: string, parse: (text: string) => unknown = par
     return undefined;
   }
 }
+
+/** The `cost` of a usage. OpenRouter and others have a number there, Perplexity an object with the sum. */
+export function toReportedUsd({ cost }: JsonObject): number | undefined {
+  if (cost === undefined) return undefined;
+  const sum = toPlainNumber(isObject(cost) && 'total_cost' in cost ? cost.total_cost : cost);
+  return typeof sum === 'number' ? sum : undefined;
+}

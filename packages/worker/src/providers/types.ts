@@ -74,10 +74,12 @@ export interface ParsedResponse {
   hasAudio?: true;
   /** Writes an answer that is no completion, with the caller's name of the model. */
   write?: (model: string) => string;
+  /** What the provider says that the call cost, in USD. Any number: nobody has checked it. */
+  reportedUsd?: number;
 }
 
 /** The parts of an answer that decide its price. */
-export type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;
+export type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio' | 'reportedUsd'>;
 
 /** A failed provider call, in the gateway's terms. */
 export interface ProviderFailure {

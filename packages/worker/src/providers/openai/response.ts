@@ -1,7 +1,15 @@
 import type { AssistantMessage, Choice, CompletionUsage, TokenUsage, ToolCall } from '@sluice/shared/chat';
 import { toPlainNumber } from '@sluice/shared/json/exact';
 import { hasError, statusIn } from '../error-in-answer.js';
-import { isObject, type JsonObject, toNaturalNumber, toText, toTokenCount, toUnixSeconds } from '../json.js';
+import {
+  isObject,
+  type JsonObject,
+  toNaturalNumber,
+  toReportedUsd,
+  toText,
+  toTokenCount,
+  toUnixSeconds,
+} from '../json.js';
 import { type Billed, FailedResponse, type ParsedResponse, UnusableResponse } from '../types.js';
 
 export function parseResponse(body: unknown, now: number = Date.now()): ParsedResponse {
@@ -29,6 +37,8 @@ function toBilled({ usage, service_tier: tier }: JsonObject): Billed {
   const serviceTier = toText(tier);
   if (serviceTier !== undefined) billed.serviceTier = serviceTier;
   if (hasAudio(rawUsage)) billed.hasAudio = true;
+  const reportedUsd = toReportedUsd(rawUsage);
+  if (reportedUsd !== undefined) billed.reportedUsd = reportedUsd;
   return billed;
 }
 

@@ -1,6 +1,14 @@
 import type { AssistantMessage, CompletionUsage, TokenUsage, ToolCall } from '@sluice/shared/chat';
 import { hasError, statusIn } from '../error-in-answer.js';
-import { isObject, type JsonObject, toNaturalNumber, toText, toTokenCount, toUnixSeconds } from '../json.js';
+import {
+  isObject,
+  type JsonObject,
+  toNaturalNumber,
+  toReportedUsd,
+  toText,
+  toTokenCount,
+  toUnixSeconds,
+} from '../json.js';
 import { type Billed, FailedResponse, type ParsedResponse, UnusableResponse } from '../types.js';
 
 /** The errors of an answer that began well, as the status that they would have had at once. */
@@ -115,7 +123,12 @@ function toBilled(body: JsonObject, usage: JsonObject): Billed {
     output: toTokenCount(usage.output_tokens),
   };
   const serviceTier = toText(body.service_tier);
-  return { usage: tokens, ...(serviceTier === undefined ? {} : { serviceTier }) };
+  const reportedUsd = toReportedUsd(usage);
+  return {
+    usage: tokens,
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(reportedUsd === undefined ? {} : { reportedUsd }),
+  };
 }
 
 function toCompletionUsage(raw: JsonObject, usage: TokenUsage): CompletionUsage {
