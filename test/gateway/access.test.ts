@@ -73,6 +73,7 @@ const HARMLESS: Record<string, { path?: string; body?: unknown }> = {
   'POST /workspaces/{id}/playground': { body: {} },
   'PUT /models/{provider}/{id}': { body: {} },
   'POST /models/refresh': { body: {} },
+  'POST /reconciliations': { body: {} },
   'POST /tokens': { body: {} },
 };
 
@@ -89,7 +90,7 @@ async function call(name: string, workspace: string, token: string | null): Prom
     : template.startsWith('/workspaces/{id}')
       ? workspace
       : 'nothing';
-  const path = template.replace('{id}', id).replace('{alias}', 'nothing').replace('{provider}', 'nobody');
+  const path = template.replace('{id}', id).replace('{alias}', 'nothing').replace('{provider}', 'nobody').replace('{month}', '2020-01');
   const left = new AbortController();
   const response = await fetch(gateway.adminUrl + path + more, {
     method,

@@ -209,6 +209,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     circuitOpenMs,
     checkAnswers,
     batchPriceFactor,
+    cost,
   } = providers.get('openai') ?? {};
   t.deepEqual(
     defaults('Provider'),
@@ -226,6 +227,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
       circuitOpenMs,
       checkAnswers,
       batchPriceFactor,
+      cost,
     ].map(String),
   );
   const { limits, ...times } = request;
@@ -286,6 +288,8 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.spent('<workspace>'),
     names.budgets('<workspace>'),
     names.turnedAway('<hour>'),
+    names.adjustments('<month>'),
+    names.reconciliation('<provider>', '<month>'),
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
     names.fileOrder('<workspace>', '<purpose>'),

@@ -30,6 +30,7 @@ import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
 import { addProviderRoutes, type ProviderParts } from './routes/providers.js';
 import { addQueueRoutes, type QueueParts } from './routes/queues.js';
+import { addReconciliationRoutes, type ReconciliationParts } from './routes/reconciliations.js';
 import { addRefusalRoutes, type RefusalParts } from './routes/refusals.js';
 import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
@@ -58,6 +59,7 @@ type Parts = KeyParts &
   ModelParts &
   RequestParts &
   SpendParts &
+  ReconciliationParts &
   StatusParts &
   QueueParts &
   ReloadParts &
@@ -107,6 +109,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addModelRoutes(router, parts);
   addRequestRoutes(router, parts);
   addSpendRoutes(router, parts);
+  addReconciliationRoutes(router, parts);
   addBudgetRoutes(router, parts);
   addBatchRoutes(router, parts);
   addWebhookRoutes(router, parts);

@@ -275,6 +275,25 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/reconciliations': {
+    get: {
+      summary: 'What came of the latest reconciliation of each provider and month, the newest first.',
+      responses: { '200': s.json('Without their rows.', c.listOf(c.reconciliationSummary)) },
+    },
+    post: {
+      summary:
+        'Set a provider’s own account of a month beside the ledger, and adjust the ledger to it if asked to.',
+      requestBody: s.body(c.reconcileInput),
+      responses: { '200': s.json('Both sides.', c.reconciliation), ...s.errors(...unreadable, 'conflict') },
+    },
+  },
+  '/reconciliations/{provider}/{month}': {
+    get: {
+      summary: 'The latest reconciliation of a provider and month.',
+      parameters: [provider, s.inPath('month', 'A month such as 2026-10.')],
+      responses: { '200': s.json('Both sides.', c.reconciliation), ...s.errors('not_found') },
+    },
+  },
   '/workspaces/{id}/statement': {
     get: {
       summary: 'What a workspace spent in a month, by model, route, key and day.',

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { PresentedSpend, Spend, SpendSums, Statement } from '@sluice/shared/admin-api';
+import type { Adjustments } from '@sluice/shared/archive/adjustments';
 import { spendQuery, statementQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -9,6 +10,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { seenBy } from '../access/guard.js';
 import { readInput } from '../http/read-input.js';
+import { type AdjustedRow, readAdjusted } from '../spend/adjusted.js';
 import { daysOfMonth } from '../spend/local-day.js';
 import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend/spend.js';
 import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend/spend-export.js';
@@ -22,6 +24,7 @@ const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 export interface SpendParts {
   directory: Pick<Directory, 'findWorkspace'>;
   clock: Clock;
+  adjustments: Adjustments;
   /** From the ledger in Redis. */
   readSpend(question: SpendQuestion): Promise<SpendAnswer>;
   /** From PostgreSQL, where there is one. */
@@ -31,7 +34,7 @@ export interface SpendParts {
 /** /spend: what was spent, summed; and a workspace's monthly statement. */
 export function addSpendRoutes(
   router: Router,
-  { directory, clock, readSpend, readArchiveSpend }: SpendParts,
+  { directory, clock, adjustments, readSpend, readArchiveSpend }: SpendParts,
 ): void {
   const read = (question: SpendQuestion): Promise<SpendAnswer> => {
     if (!needsArchive(question)) return readSpend(question);
@@ -49,21 +52,24 @@ export function addSpendRoutes(
     const question = toSpendQuestion(query, clock.now());
     const workspaces = seenBy(ctx);
     const by = format === 'focus' ? FOCUS_FIELDS : question.by;
-    const answer = await read({ ...question, by, ...(workspaces ? { workspaces } : {}) });
+    const asked = { ...question, by, ...(workspaces ? { workspaces } : {}) };
+    const [answer, adjusted] = await Promise.all([read(asked), readAdjusted(adjustments, asked)]);
     if (format !== 'json' && !answer.isComplete) throw notComplete();
     const rows = answer.rows.map(presentRow);
-    const save = (type: string, name: string, lines: Iterable<string>) => {
+    const lines = adjusted.map(presentAdjusted);
+    const all = [...rows, ...lines];
+    const save = (type: string, name: string, text: Iterable<string>) => {
       ctx.type = type;
       ctx.set('content-disposition', `attachment; filename="${name}"`);
-      ctx.body = Readable.from(lines);
+      ctx.body = Readable.from(text);
     };
-    if (format === 'csv') save(CSV, 'spend.csv', spendCsv(by, rows));
-    else if (format === 'focus') save(CSV, 'focus.csv', focusCsv(rows));
+    if (format === 'csv') save(CSV, 'spend.csv', spendCsv(by, all));
+    else if (format === 'focus') save(CSV, 'focus.csv', focusCsv(rows, lines));
     else if (format === 'jsonl')
       save(
         'application/x-ndjson',
         'spend.jsonl',
-        rows.map((row) => `${JSON.stringify(row)}\n`),
+        all.map((row) => `${JSON.stringify(row)}\n`),
       );
     else
       ctx.body = {
@@ -77,7 +83,11 @@ export function addSpendRoutes(
         data: rows,
         groups: answer.groups,
         others: answer.others.map(presentRow),
-        total: presentSums(answer.total),
+        adjustments: lines,
+        total: presentSums(
+          answer.total,
+          adjusted.reduce((sum, { amount }) => sum + amount, 0n),
+        ),
       } satisfies Spend;
   });
 
@@ -132,7 +142,11 @@ function presentRow({ group, sums }: SpendRow): PresentedSpend {
   return { ...group, ...presentSums(sums) };
 }
 
-function presentSums(sums: SpendRow['sums']): SpendSums {
+function presentAdjusted({ group, amount }: AdjustedRow): PresentedSpend {
+  return { ...group, ...presentSums(noSums(), amount) };
+}
+
+function presentSums(sums: SpendRow['sums'], adjusted = 0n): SpendSums {
   const { requests, cost, input, cached_input, cache_write, output, unknown, estimated } = sums;
   return {
     requests: Number(requests),
@@ -145,5 +159,7 @@ function presentSums(sums: SpendRow['sums']): SpendSums {
     unknown_bills: Number(unknown),
     estimated_usd: formatUsd(estimated),
     estimated_picodollars: String(estimated),
+    adjusted_usd: formatUsd(adjusted),
+    adjusted_picodollars: String(adjusted),
   };
 }

@@ -1,5 +1,6 @@
 /** Builds what reads spend, budgets and limits: from the ledger in Redis, and from the archive where there is one. */
 import type { AdminContext } from '@sluice/api/admin-listener';
+import { Adjustments } from '@sluice/shared/archive/adjustments';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Redis } from 'ioredis';
 import type { ArchiveReader } from '../log/archive-reader.js';
@@ -15,6 +16,7 @@ export function createSpend(
 ) {
   const archiveSpend = archive && new ArchiveSpend(archive, redis, names);
   return {
+    adjustments: new Adjustments(redis, names),
     readSpend: (question: SpendQuestion) => readSpend(redis, names, question),
     readArchiveSpend: archiveSpend && ((question: SpendQuestion) => archiveSpend.read(question)),
     readLimitUse: (workspace: string) => readLimitUse(redis, names, clock, workspace),

@@ -21,8 +21,9 @@ type FocusColumn = [name: string, value: (row: PresentedSpend) => string | numbe
 
 /** Exactly, in USD: FOCUS has no smaller unit. */
 function exactUsd(picodollars: string): string {
-  const digits = picodollars.padStart(13, '0');
-  return `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+  const [, sign = '', amount = ''] = /^(-?)(\d+)$/.exec(picodollars) ?? [];
+  const digits = amount.padStart(13, '0');
+  return `${sign}${digits.slice(0, -12)}.${digits.slice(-12)}`;
 }
 
 function tokens(row: PresentedSpend): number {
@@ -80,8 +81,26 @@ const FOCUS: readonly FocusColumn[] = [
   ],
 ];
 
-export function* focusCsv(rows: readonly PresentedSpend[]): Generator<string> {
+const adjusted = (row: PresentedSpend) => exactUsd(row.adjusted_picodollars);
+const nothing = () => null;
+
+/** The columns in which the line of an adjustment differs from that of usage. */
+const FOCUS_OF_ADJUSTMENT: Readonly<Record<string, FocusColumn[1]>> = {
+  ...{ BilledCost: adjusted, EffectiveCost: adjusted, ListCost: adjusted, ContractedCost: adjusted },
+  ChargeCategory: () => 'Adjustment',
+  ChargeDescription: (row) => `Settled by the invoice of ${row.provider} for ${row.model}`,
+  ChargeFrequency: () => 'One-Time',
+  ...{ ConsumedQuantity: nothing, ConsumedUnit: nothing, PricingQuantity: nothing, PricingUnit: nothing },
+  ...{ SubAccountId: nothing, SubAccountName: nothing, SubAccountType: nothing },
+};
+
+export function* focusCsv(
+  rows: readonly PresentedSpend[],
+  adjustments: readonly PresentedSpend[],
+): Generator<string> {
   yield csvLine(FOCUS.map(([name]) => name));
   // A row without any request is one of unknown bills: nothing was billed.
   for (const row of rows) if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row)));
+  for (const row of adjustments)
+    yield csvLine(FOCUS.map(([name, value]) => (FOCUS_OF_ADJUSTMENT[name] ?? value)(row)));
 }

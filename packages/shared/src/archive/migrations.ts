@@ -132,4 +132,18 @@ CREATE INDEX requests_cost ON $schema.requests (cost, logged_ms, logged_seq, wor
   `
 CREATE INDEX requests_reason ON $schema.requests (reason, logged_ms, logged_seq) WHERE reason IS NOT NULL;
 `,
+  // What invoices have settled. Money is whole picodollars; it is negative when the provider bills less than the ledger has.
+  `
+CREATE TABLE $schema.adjustments (
+  id text COLLATE "C" PRIMARY KEY,
+  provider text COLLATE "C" NOT NULL,
+  day date NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  amount bigint NOT NULL,
+  made_at timestamptz NOT NULL,
+  made_by text,
+  why jsonb NOT NULL
+);
+CREATE INDEX adjustments_day ON $schema.adjustments (day);
+`,
 ];

@@ -15,6 +15,7 @@ export * from './priority.js';
 export * from './provider.js';
 export * from './provider-info.js';
 export * from './query.js';
+export * from './reconciliation.js';
 export * from './route.js';
 export * from './spend.js';
 export * from './status.js';

@@ -13,6 +13,10 @@ const sumFields = {
   unknown_bills: s.whole().about('Calls that were sent and whose bill nobody knows.'),
   estimated_usd: usd.about('What those may have cost. It is no part of the cost.'),
   estimated_picodollars: picodollars,
+  adjusted_usd: usd.about(
+    'What invoices have settled beyond the cost. It is no part of the cost, and has lines of its own.',
+  ),
+  adjusted_picodollars: picodollars,
 };
 export const SUM_NAMES = Object.keys(sumFields) as (keyof typeof sumFields)[];
 const sums = s.fields(sumFields);
@@ -53,6 +57,9 @@ export const spend = s.component('Spend', {
   data: s.list(row),
   groups: s.whole().about('How many groups there are, whatever the day.'),
   others: s.list(row).about('What the groups beyond `top` come to.'),
+  adjustments: s
+    .list(row)
+    .about('What invoices have settled, in lines of their own: no workspace, route, key or tag has them.'),
   total: sums,
 });
 export type Spend = s.Infer<typeof spend>;

@@ -37,6 +37,14 @@ export interface KeyNames {
   /** Counts of the requests that were refused in an hour. */
   turnedAway(hour: string): string;
   ledger(day: string): string;
+  /** Month → how often it was adjusted. */
+  adjustedMonths: string;
+  /** `["provider","day","model"]` → the adjustments of that row, oldest first. */
+  adjustments(month: string): string;
+  /** `<provider> <month>` → what came of the latest reconciliation. */
+  reconciliations: string;
+  /** The latest reconciliation of a provider and month. */
+  reconciliation(provider: string, month: string): string;
   coolDowns: string;
   /** State of a provider's circuit breaker. */
   circuit(provider: string): string;
@@ -173,6 +181,10 @@ export function keyNames(cell: string): KeyNames {
     refusals: `${prefix}:refusals`,
     turnedAway: (hour) => `${prefix}:turned-away:${hour}`,
     ledger: (day) => `${prefix}:ledger:${day}`,
+    adjustedMonths: `${prefix}:adjusted-months`,
+    adjustments: (month) => `${prefix}:adjustments:${month}`,
+    reconciliations: `${prefix}:reconciliations`,
+    reconciliation: (provider, month) => `${prefix}:reconciliation:${provider}:${month}`,
     coolDowns: `${prefix}:cool-downs`,
     circuit: (provider) => `${prefix}:circuit:${provider}`,
     callers: (provider) => `${prefix}:callers:${provider}`,

@@ -150,6 +150,11 @@ function splitId(id: string): { name: string; date?: string } {
   return oldMonth ? { name, date: `0000${oldMonth}${oldDay}` } : { name };
 }
 
+/** `gpt-4o-mini` of `gpt-4o-mini-2024-07-18`. */
+export function nameWithoutDate(id: string): string {
+  return splitId(id).name;
+}
+
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
