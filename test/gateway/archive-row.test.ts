@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthOf } from '@sluice/shared/calendar';
+import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
@@ -94,4 +95,30 @@ test('every entry of the log reaches PostgreSQL once, with its ledger row', asyn
   const books = await readBooks();
   t.is(books.postgres, books.redis);
   t.is(books.requests, answers.length);
+});
+
+test('what an invoice settles reaches PostgreSQL once', async (t) => {
+  const invoice = [
+    'start_time_iso,amount_value,amount_currency,line_item',
+    '2026-02-01T00:00:00+00:00,2.5,usd,"gpt-4o, input"',
+    '2026-02-02T00:00:00+00:00,-0.000000000007,usd,"gpt-4o, output"',
+    '2026-02-03T00:00:00+00:00,1.000000000001,usd,"gpt-4o, output"',
+  ].join('\n');
+  const admin = adminOf(gateway);
+  const settle = () =>
+    admin('POST', '/reconciliations', { provider: 'openai', month: '2026-02', invoice, settle: true });
+  t.is((await settle()).body.total.settled, 2);
+  t.is((await settle()).body.total.settled, 0);
+  const rows = async () =>
+    (
+      await database.query<{ day: string; amount: string; why: string[] }>(
+        `SELECT day::text, provider, model, amount, made_by, why FROM ${schema}.adjustments ORDER BY day`,
+      )
+    ).rows;
+  await until('the rows', async () => (await rows()).length === 2);
+  const row = { provider: 'openai', model: 'gpt-4o', made_by: 'root token', why: ['beside_gateway'] };
+  t.deepEqual(await rows(), [
+    { ...row, day: '2026-02-01', amount: '2500000000000' },
+    { ...row, day: '2026-02-03', amount: '1000000000001' },
+  ]);
 });

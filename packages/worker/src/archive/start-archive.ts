@@ -1,4 +1,5 @@
 /** The archive of a worker process: its connections and its repeated work. */
+import { Adjustments } from '@sluice/shared/archive/adjustments';
 import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Metrics } from '@sluice/shared/metrics/create';
@@ -11,6 +12,7 @@ import { connectPatiently } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { ArchiveMetrics } from './archive-metrics.js';
 import { Archiver, type ArchiverParts } from './archiver.js';
+import { AdjustmentCopier } from './copy-adjustments.js';
 import { LogGroup } from './log-group.js';
 import { Spill } from './spill.js';
 import { Upkeep } from './upkeep.js';
@@ -81,6 +83,9 @@ export function startArchive(
     maxRedisBytes: config.archive.maxRedisBytes,
     metrics: archiveMetrics,
   });
+  const copier = new AdjustmentCopier(new Adjustments(redis, names), database, schema, () =>
+    upkeep.prepare(),
+  );
   let turn: Promise<unknown> = Promise.resolve();
   // The chore is not essential, because a gateway without its archive still serves requests.
   const write = () => {
@@ -90,6 +95,7 @@ export function startArchive(
   };
   chores.every(WRITE_EVERY_MS, 'archive', write, false);
   chores.every(UPKEEP_EVERY_MS, 'upkeep of the archive', () => upkeep.turn(), false);
+  chores.every(UPKEEP_EVERY_MS, 'copy of adjustments', () => copier.turn(), false);
   return {
     async close() {
       archiver.close();
