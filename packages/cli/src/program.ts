@@ -19,6 +19,7 @@ import { addOpenCommand } from './commands/open.js';
 import { addProcessCommands } from './commands/processes.js';
 import { addProviderCommands } from './commands/providers.js';
 import { addQueueCommands } from './commands/queues.js';
+import { addReconcileCommand } from './commands/reconcile.js';
 import { addRefusalCommand } from './commands/refusals.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
@@ -92,6 +93,7 @@ Exit status:
   addRequestCommands(program, cli);
   addRefusalCommand(program, cli);
   addSpendCommand(program, cli);
+  addReconcileCommand(program, cli);
   addBatchCommands(program, cli);
   addWebhookCommands(program, cli);
   addAlertCommands(program, cli);

@@ -20,6 +20,8 @@ const SUMS: Column<PresentedSpend>[] = [
   { title: 'ESTIMATED USD', right: true, cell: (row) => row.estimated_usd },
 ];
 
+const ADJUSTED: Column<PresentedSpend> = { title: 'USD', right: true, cell: (row) => row.adjusted_usd };
+
 export function addSpendCommand(program: Command, cli: Cli): void {
   withExamples(
     program
@@ -72,10 +74,18 @@ export function addSpendCommand(program: Command, cli: Cli): void {
     if (!spend.complete)
       cli.note('sluice: not everything has arrived in PostgreSQL yet, and these sums will still grow.');
     const total: PresentedSpend = { ...spend.total, [spend.by[0] ?? '']: 'total' };
+    // An api of an older version has none.
+    const adjustments = spend.adjustments ?? [];
     cli.show(spend, () =>
       [
         `From ${spend.from} to ${spend.to}${spend.time_zone === 'UTC' ? '' : ` (${spend.time_zone})`}:`,
         table([...groups, ...SUMS], [...spend.data, total], cli.style),
+        ...(adjustments.length === 0
+          ? []
+          : [
+              `Invoices have settled ${spend.total.adjusted_usd} USD beyond that (sluice reconcile):`,
+              table([...groups, ADJUSTED], adjustments, cli.style),
+            ]),
       ].join('\n'),
     );
   });
