@@ -162,6 +162,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'useEffect(() => input',
   },
   {
+    test: 'gateway/console-invoices',
+    file: 'packages/console/src/pages/invoices/invoices-page.tsx',
+    from: "may('admin')",
+    to: "may('viewer')",
+  },
+  {
     test: 'gateway/console-page',
     file: 'packages/admin/src/console/serve-console.ts',
     from: "frame-ancestors 'none'",
@@ -354,6 +360,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'found > 2',
   },
   {
+    test: 'gateway/reconcile',
+    file: 'packages/admin/src/reconcile/invoice.ts',
+    from: 'known.times++',
+    to: 'known.times--',
+  },
+  {
     test: 'gateway/redis-clock',
     file: 'packages/shared/src/redis/lua/parts/read-clock.lua',
     from: 'if now < clock or now > clock',
@@ -370,6 +382,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/api/src/cell/worry-gauge.ts',
     from: 'worry.reason === reason',
     to: 'worry.reason !== reason',
+  },
+  {
+    test: 'gateway/reported-cost',
+    file: 'packages/worker/src/calls/reported-cost.ts',
+    from: 'MOST_TIMES_LISTED = 10',
+    to: 'MOST_TIMES_LISTED = 1000',
   },
   {
     test: 'gateway/request-properties',

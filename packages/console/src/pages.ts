@@ -33,6 +33,11 @@ export const PAGE_GROUPS: readonly PageGroup[] = [
         load: async () => (await import('./pages/providers/providers-page.js')).ProvidersPage,
       },
       spend: { name: 'Spend', load: async () => (await import('./pages/spend/spend-page.js')).SpendPage },
+      invoices: {
+        name: 'Invoices',
+        load: async () => (await import('./pages/invoices/invoices-page.js')).InvoicesPage,
+        isFor: (person) => hasRole(person, 'viewer'),
+      },
       batches: {
         name: 'Batches',
         load: async () => (await import('./pages/batches/batches-page.js')).BatchesPage,

@@ -119,6 +119,12 @@ function SpendOfAll({ place }: { place: Place }) {
               {usd(spend.data.total.cost_usd)}{' '}
               <span class="muted">for {counted(spend.data.total.requests, 'request')}</span>
             </h2>
+            {spend.data.adjustments.length > 0 && (
+              <p>
+                <a href={formatPlace({ page: 'invoices' })}>Invoices</a> have settled{' '}
+                {usd(spend.data.total.adjusted_usd)} beyond that.
+              </p>
+            )}
             <LazyChart
               label={
                 by === period
