@@ -25,7 +25,7 @@ test.before(async () => {
     workspaces: {
       poor: { limits: { budget_usd_per_month: BUDGET, budget: 'expected' } },
       hasty: { limits: { requests_per_minute: 20 } },
-      narrow: { ...heldRoute, limits: { concurrent_requests: 5 } },
+      narrow: { ...heldRoute, limits: { concurrent_requests: 5, when_full: 'refuse' } },
       crashy: { ...heldRoute, limits: { budget_usd_per_month: 1 } },
       spender: { routes: { cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
     },

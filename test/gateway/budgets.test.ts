@@ -28,7 +28,7 @@ test.before(async () => {
       },
     },
     workspaces: {
-      parallel: { limits: { budget_usd_per_month: 10 } },
+      parallel: { limits: { budget_usd_per_month: 10, when_full: 'refuse' } },
       tools: { limits: { budget_usd_per_month: 1 } },
       zero: { limits: { budget_usd_per_month: 0 } },
       lenient: { limits: { budget_usd_per_month: 0, unpriced_models: 'allow' } },
@@ -98,10 +98,12 @@ test.serial('39 parallel calls of a dear model do not spend more than the budget
   t.is(left_usd, '3.999850');
   const refused = done.find(({ status }) => status === 429);
   t.is(refused && codeOf(refused), 'budget_exceeded');
-  t.is(refused?.headers.get('x-should-retry'), 'false');
+  // The money is only reserved, and comes back.
+  t.is(refused?.headers.get('x-should-retry'), null);
+  t.is(refused?.headers.get('retry-after'), '1');
   t.regex(
     refused?.body.error.message ?? '',
-    /may cost up to 6\.01\d{4} USD, and 3\.98\d{4} USD of 10\.000000 USD is left\.$/,
+    /may cost up to 6\.01\d{4} USD, and 3\.98\d{4} USD of 10\.000000 USD is left, 0\.000000 USD is spent, 6\.01\d{4} USD is reserved/,
   );
 });
 

@@ -104,7 +104,7 @@ async function begin(
       new CoolDowns(bench.redis, names, clock),
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),
-    admission: { admit: async () => undefined },
+    admission: { admit: async () => undefined, leave: () => {} },
     refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},

@@ -615,7 +615,8 @@ test('budget that is reserved twice for the same call is given back whole', asyn
   const reserved = async () => Number(await redis.get(names.reserved('demo')));
   const now = Date.now();
   const job: ChatJob = { ...jobFor('one'), reserved: 100, budget: 'strict', deadline: now + 600_000 };
-  await new WorkspaceLimits(redis, names).admit({ ...job, estimate: 100, now }, limits);
+  const asked = { ...job, estimates: { strict: 100, expected: 100 }, now, mostWaitMs: 0 };
+  await new WorkspaceLimits(redis, names).admit(asked, limits);
   await queue.addChat(job);
   // The confirmation was lost with the connection, or the worker died and the next one reserves the same.
   for (let i = 0; i < 2; i++) t.is((await more.reserve(job, 50))?.reserved, 150);

@@ -105,13 +105,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 /** Subscribes to cool-downs and circuits, and passes every message of the inbox to the part that waits for it. */
 async function startReading(
-  { coolDowns, circuits, inbox, catalogue, providerTests, idempotent, dispatcher }: ApiParts,
+  { coolDowns, circuits, inbox, catalogue, providerTests, idempotent, admission, dispatcher }: ApiParts,
   { subscriber, inboxReader }: Connections,
 ): Promise<{ ended: Promise<void> }> {
   await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber)]);
   const ended = inbox.read(inboxReader, (message) => {
     if (catalogue.receive(message) || providerTests.receive(message)) return;
-    if (!idempotent.receive(message)) dispatcher.receive(message);
+    if (!idempotent.receive(message) && !admission.receive(message)) dispatcher.receive(message);
   });
   catalogue.start();
   return { ended };

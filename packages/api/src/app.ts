@@ -25,6 +25,7 @@ import { createReadText } from './http/read-text.js';
 import { Router } from './http/router.js';
 import { createExplainPath } from './http/unserved.js';
 import { WrongKeys } from './http/wrong-keys.js';
+import { type BudgetRouteParts, createBudgetRoute } from './models/budget-route.js';
 import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
 import { createSuggestModels } from './models/suggest-models.js';
@@ -32,7 +33,7 @@ import { createSuggestModels } from './models/suggest-models.js';
 /** The most bytes of a request that creates a batch. The metadata is the largest part of it. */
 const MAX_BATCH_BYTES = 65_536;
 
-export interface AppParts extends ChatParts, FilesParts, BatchesParts {
+export interface AppParts extends ChatParts, FilesParts, BatchesParts, BudgetRouteParts {
   store: Directory;
   knownRefusals: KnownRefusals;
   keyUse: KeyUse;
@@ -72,6 +73,7 @@ export function createApp(parts: AppParts): Koa {
   router.get('/readyz', health.ready);
   router.post(EMBEDDINGS_PATH, takeIn(suggestModels(createChatRoute(parts, 'embeddings'))));
   router.get('/v1/requests/:id', authenticate, createBackgroundRoute(parts));
+  router.get('/v1/budget', authenticate, createBudgetRoute(parts));
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels(createModelRoute(store, catalogue)));
   const files = createFilesRoutes(parts);

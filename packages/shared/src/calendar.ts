@@ -21,3 +21,97 @@ function lookUp(time: number): typeof latest {
   }
   return latest;
 }
+
+export interface TimeWindow {
+  start: number;
+  /** Undefined: it never ends. */
+  end: number | undefined;
+}
+
+const HOUR_MS = 3_600_000;
+const MOST_KNOWN = 200;
+const ALWAYS: TimeWindow = { start: 0, end: undefined };
+const offsets = new Map<string, Intl.DateTimeFormat>();
+const windows = new Map<string, TimeWindow & { end: number }>();
+
+/** The hour, day, week (from Monday) or month around this moment, by the calendar of a time zone. */
+export function windowOf(
+  unit: 'hour' | 'day' | 'week' | 'month' | 'total',
+  now: number,
+  timeZone: string,
+): TimeWindow {
+  if (unit === 'total') return ALWAYS;
+  const key = `${unit} ${timeZone}`;
+  const known = windows.get(key);
+  if (known && known.start <= now && now < known.end) return known;
+  const found = findWindow(unit, now, timeZone);
+  if (windows.size >= MOST_KNOWN) windows.clear();
+  windows.set(key, found);
+  return found;
+}
+
+function findWindow(
+  unit: 'hour' | 'day' | 'week' | 'month',
+  now: number,
+  timeZone: string,
+): TimeWindow & { end: number } {
+  const offset = offsetAt(now, timeZone);
+  const local = now + offset;
+  if (unit === 'hour') {
+    const start = Math.floor(local / HOUR_MS) * HOUR_MS - offset;
+    return { start, end: start + HOUR_MS };
+  }
+  const midnight = new Date(Math.floor(local / DAY_MS) * DAY_MS);
+  const [year, month] = [midnight.getUTCFullYear(), midnight.getUTCMonth()];
+  const [first, next] =
+    unit === 'month'
+      ? [Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1)]
+      : unit === 'week'
+        ? [weekStart(midnight), weekStart(midnight) + 7 * DAY_MS]
+        : [midnight.getTime(), midnight.getTime() + DAY_MS];
+  const start = momentOf(first, timeZone);
+  // Where clocks are put back over midnight, the day before comes a second time for an hour.
+  const end = Math.max(momentOf(next, timeZone), Math.ceil((now + 1) / HOUR_MS) * HOUR_MS);
+  return { start, end };
+}
+
+function weekStart(midnight: Date): number {
+  return midnight.getTime() - ((midnight.getUTCDay() + 6) % 7) * DAY_MS;
+}
+
+/** The moment at which clocks of the zone show this local time, which is written as if it were UTC. */
+function momentOf(local: number, timeZone: string): number {
+  const moment = local - offsetAt(local, timeZone);
+  return local - offsetAt(moment, timeZone);
+}
+
+/** How far clocks of the zone are ahead of UTC at this moment. */
+function offsetAt(time: number, timeZone: string): number {
+  if (timeZone === 'UTC') return 0;
+  let format = offsets.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    if (offsets.size >= MOST_KNOWN) offsets.clear();
+    offsets.set(timeZone, format);
+  }
+  const at = new Map(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
+  const part = (name: Intl.DateTimeFormatPartTypes) => at.get(name) ?? 0;
+  const shown = Date.UTC(
+    part('year'),
+    part('month') - 1,
+    part('day'),
+    part('hour'),
+    part('minute'),
+    part('second'),
+  );
+  return shown - Math.floor(time / 1000) * 1000;
+}

@@ -63,6 +63,9 @@ const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set([
   'not_implemented',
 ]);
 
+/** The official SDKs obey no longer `retry-after`. */
+const LONGEST_SDK_WAIT_MS = 60_000;
+
 /** An error as it travels: through a job, a reply, to the caller. */
 export interface ErrorInfo {
   code: ErrorCode;
@@ -135,8 +138,17 @@ export class GatewayError extends Error {
     if (this.retryAfterMs !== undefined) {
       headers['retry-after'] = String(Math.max(1, Math.ceil(this.retryAfterMs / 1000)));
     }
-    if (NEVER_RETRY.has(this.code)) headers['x-should-retry'] = 'false';
+    if (!this.#mayRetry()) headers['x-should-retry'] = 'false';
     return headers;
+  }
+
+  /** A budget that renews in a moment, or that others give back, is worth the retry of an SDK, which waits a minute at most. */
+  #mayRetry(): boolean {
+    if (!NEVER_RETRY.has(this.code)) return true;
+    return (
+      this.code === 'budget_exceeded' &&
+      (this.retryAfterMs ?? Number.POSITIVE_INFINITY) <= LONGEST_SDK_WAIT_MS
+    );
   }
 
   toInfo(): ErrorInfo {

@@ -28,10 +28,14 @@ export const REASONS = {
   workspace_tokens_per_minute: policy(
     'The workspace had used up its tokens a minute, and the wait would have been too long.',
   ),
-  budget_spent: policy('The monthly budget of the workspace was spent.'),
-  budget_too_small: policy('The request might have cost more than was left of the monthly budget.'),
+  budget_spent: policy('A budget of the workspace was spent.'),
+  budget_too_small: policy('The request might have cost more than was left of a budget.'),
+  budget_reserved: policy('What was left of a budget was reserved by other requests for too long.'),
+  budget_values: policy(
+    'Budgets of the workspace had too many end users, values of tags, or runs at a time.',
+  ),
   budget_second_call: policy(
-    'A call was interrupted, and the monthly budget of the workspace did not cover a second one.',
+    'A call was interrupted, and the budgets of the workspace did not cover a second one.',
   ),
   no_price: policy('The workspace may only use models with a known price, and this model has none.'),
   model_not_allowed: policy('The request might have chosen a model that the workspace may not use.'),

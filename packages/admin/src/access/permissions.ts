@@ -29,6 +29,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'PATCH /workspaces/{id}/limits': may('admin', 'gateway'),
   'DELETE /workspaces/{id}': may('admin', 'gateway'),
   'GET /workspaces/{id}/limits': may('viewer', 'workspace'),
+  'GET /workspaces/{id}/budgets': may('viewer', 'workspace'),
   'GET /workspaces/{id}/months': may('viewer', 'workspace'),
   'DELETE /workspaces/{id}/users/{user}': may('admin', 'workspace'),
   'GET /workspaces/{id}/statement': may('viewer', 'workspace'),

@@ -1,6 +1,7 @@
 /** Builds what reads and erases requests, in Redis' log and in the archive's database where there is one. */
 import type { AdminContext } from '@sluice/api/admin-listener';
 import { addErasure, eraseUser, hasErasure } from '@sluice/shared/archive/erasures';
+import { forgetUserInBudgets } from '@sluice/shared/queue/budget-state';
 import { explainFailure } from '@sluice/shared/archive/explain';
 import { readCopies } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
@@ -29,7 +30,10 @@ export function createLog(
     followers,
     search: new RequestSearch(log, archive, redis, names),
     traffic: new TrafficReader(log, archive, redis, names),
-    eraseUser: (workspace: string, user: string) => eraseUser(redis, names, workspace, user, clock.now()),
+    eraseUser: async (workspace: string, user: string) => {
+      await forgetUserInBudgets(redis, names, workspace, user);
+      return eraseUser(redis, names, workspace, user, clock.now());
+    },
     eraseArchive:
       archive &&
       (async ({ until = clock.now(), ...whom }: Erasure) => {

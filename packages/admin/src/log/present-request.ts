@@ -36,6 +36,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     provider_model: providerModel,
     fallback_used: usedFallback(entry),
     priority: entry.priority ?? DEFAULT_PRIORITY,
+    instead_of: entry.insteadOf ?? null,
     tags: entry.tags ?? {},
     user: entry.user ?? null,
     queue_ms: entry.queueMs,

@@ -304,6 +304,16 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/workspaces/{id}/budgets': {
+    get: {
+      summary: 'What is left of its budgets, for each value that is counted now; the most used first.',
+      parameters: [workspace, ...s.query(c.budgetsQuery)],
+      responses: {
+        '200': s.json('The budgets.', c.listOf(c.budgetState, { total: c.whole() })),
+        ...s.errors('not_found'),
+      },
+    },
+  },
   '/workspaces/{id}/months': {
     get: {
       summary: 'The months of a workspace, the newest first: the budget that each had, and what was spent.',

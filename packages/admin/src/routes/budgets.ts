@@ -2,7 +2,7 @@ import type { Router } from '@koa/router';
 import type { BudgetList, BudgetState } from '@sluice/shared/admin-api';
 import { dayOf } from '@sluice/shared/calendar';
 import { budgetsQuery } from '@sluice/shared/contract/query';
-import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
+import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { seenBy } from '../access/guard.js';

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { BudgetMonth, LimitsInUse } from '@sluice/shared/admin-api';
+import type { ScopedBudgetState } from '@sluice/shared/contract/budget';
 import {
   LIMIT_NAMES,
   type LimitsConfig,
@@ -7,9 +8,10 @@ import {
   presentLimits,
   toLimits,
 } from '@sluice/shared/contract/limits';
+import { budgetsQuery } from '@sluice/shared/contract/query';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
-import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
+import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import { formatUsd } from '@sluice/shared/registry/price';
 import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
@@ -21,11 +23,20 @@ import type { DirectoryParts } from './workspaces.js';
 
 export interface LimitParts extends DirectoryParts {
   readMonths(workspace: WorkspaceRecord): Promise<MonthOfBudget[]>;
+  readBudgets(workspace: WorkspaceRecord): Promise<ScopedBudgetState[]>;
 }
 
-/** /workspaces/{id}/limits: what is allowed, and what of it is used. /workspaces/{id}/months: what was used before. */
+/** /workspaces/{id}/limits: what is allowed, and what of it is used. /workspaces/{id}/budgets: what is left of each budget. /workspaces/{id}/months: what was used before. */
 export function addLimitRoutes(router: Router, parts: LimitParts): void {
-  const { directory, readBody, readLimitUse, readMonths } = parts;
+  const { directory, readBody, readLimitUse, readMonths, readBudgets } = parts;
+
+  router.get('/workspaces/:id/budgets', async (ctx) => {
+    const { limit } = readInput(budgetsQuery, ctx.query);
+    const workspace = await directory.findWorkspace(ctx.params.id ?? '');
+    if (!workspace) throw noWorkspace();
+    const budgets = await readBudgets(workspace);
+    ctx.body = { ...list(budgets.slice(0, limit)), total: budgets.length };
+  });
 
   router.get('/workspaces/:id/months', async (ctx) => {
     const workspace = await directory.findWorkspace(ctx.params.id ?? '');

@@ -1,12 +1,8 @@
 /** Reads how much of its limits a workspace has used. */
 
 import { monthOf } from '@sluice/shared/calendar';
-import {
-  estimatedMonth,
-  refusingMonth,
-  refusingSince,
-  toBudgetPicodollars,
-} from '@sluice/shared/queue/workspace-limits';
+import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
+import { estimatedMonth, refusingMonth, refusingSince } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';

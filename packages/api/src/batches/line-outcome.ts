@@ -63,7 +63,7 @@ export function failedOutcome(requestId: string, customId: string, info: ErrorIn
 const LEFT_OVER: Record<EndReason, string> = {
   batch_expired: 'The batch’s time was over before this line could be answered.',
   batch_cancelled: 'The batch was cancelled before this line was answered.',
-  budget_exceeded: 'The monthly budget of the workspace was spent before this line was answered.',
+  budget_exceeded: 'A budget of the workspace was spent before this line was answered.',
 };
 
 /** The output of a line that was never sent or never answered. */
@@ -88,7 +88,9 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
   switch (error.code) {
     case 'budget_exceeded':
       // The error names the model when the model has no price. Such a line would be refused for ever.
-      return error.param ? undefined : { as: 'not_now', waitMs: BUDGET_WAIT_MS, why: 'budget' };
+      if (error.param) return undefined;
+      if (error.reason === 'budget_reserved') return { as: 'not_now', waitMs, why: 'limits' };
+      return { as: 'not_now', waitMs: BUDGET_WAIT_MS, why: 'budget' };
     case 'rate_limited':
     case 'provider_unavailable':
     case 'service_unavailable':

@@ -32,6 +32,8 @@ export class PartBudget {
     if (!record) return undefined;
     const { limits, models } = record;
     const { budgetUsdPerMonth, unpricedModels, budget = 'strict' } = limits;
+    // The lines of a part may belong to different end users and tags.
+    if (limits.budgets?.length) return undefined;
     const hasBudget = budgetUsdPerMonth !== undefined;
     if (models !== undefined && unpricedModels !== 'allow' && estimate.unknownField([entry], request))
       return undefined;
@@ -56,9 +58,14 @@ export class PartBudget {
     const found = (await directory.findWorkspace(workspace))?.limits;
     if (reserved === undefined || found?.budgetUsdPerMonth === undefined) return true;
     const now = clock.now();
-    const asked = { requestId: id, workspace, estimate: reserved, now, deadline: now + UNRECORDED_MS };
-    const onlyBudget = { ...found, requestsPerMinute: undefined, concurrentRequests: undefined };
-    return (await limits.admit(asked, onlyBudget)) === undefined;
+    const estimates = { strict: reserved, expected: reserved };
+    const asked = { requestId: id, workspace, inbox: '', keyId: '', estimates, now, mostWaitMs: 0 };
+    const { budgetUsdPerMonth, budget } = found;
+    const answer = await limits.admit(
+      { ...asked, deadline: now + UNRECORDED_MS },
+      { budgetUsdPerMonth, budget },
+    );
+    return answer.as === 'admitted';
   }
 
   /** The part was not recorded after all. */

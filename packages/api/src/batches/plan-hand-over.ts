@@ -28,6 +28,8 @@ export async function planHandOver(
   };
   const config = providers.get(entry.provider);
   if (models.size > 1) plan.oneByOne = 'The lines name several models.';
+  else if ((await directory.findWorkspace(workspace))?.limits.budgets?.length)
+    plan.oneByOne = 'The workspace has budgets that are kept for each line.';
   else if (!config || !batchApiOf(config))
     plan.oneByOne = `${entry.provider} has no batch API that the gateway speaks.`;
   else if (endpoint && config.embeddingsPath === undefined)

@@ -9,14 +9,10 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
-import {
-  estimatedMonth,
-  refusingMonth,
-  refusingSince,
-  toBudgetPicodollars,
-} from '@sluice/shared/queue/workspace-limits';
+import { estimatedMonth, refusingMonth, refusingSince } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';

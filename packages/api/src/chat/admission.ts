@@ -2,22 +2,45 @@
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
-import type { LimitsConfig } from '@sluice/shared/contract/limits';
+import type { Budget } from '@sluice/shared/contract/budget';
+import type { BudgetMode, LimitsConfig } from '@sluice/shared/contract/limits';
+import { waitUntil } from '@sluice/shared/contract/priority';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
+import { hasBudget, modeOf } from '@sluice/shared/queue/budgets';
+import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
+import {
+  type Admitted,
+  isLimited,
+  type LimitedRequest,
+  NO_ESTIMATE,
+  type WorkspaceLimits,
+} from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { shownField } from '@sluice/shared/registry/known-fields';
 import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
+import { resolveModel } from './resolve-model.js';
+
+/** A shorter wait is no wait, but the time of a step. */
+const WAIT_SHOWN_MS = 5;
 
 /** Why the workspace may not send it now. */
-type Admitted = GatewayError | undefined;
+type Refusal = GatewayError | undefined;
+
+/** A request that waits for room under its workspace's limits, or for its turn in a limit per minute. */
+interface Waiter {
+  isTold: boolean;
+  hasLeft: boolean;
+  wake(): void;
+}
 
 export class Admission {
+  readonly #waiters = new Map<string, Waiter>();
+
   constructor(
     private readonly directory: DirectoryCache,
     private readonly limits: WorkspaceLimits,
@@ -28,7 +51,7 @@ export class Admission {
   ) {}
 
   /** Completes the job and reserves what it may take. A workspace without limits waits for nothing. */
-  admit(job: ChatJob, request: ChatRequest): Admitted | Promise<Admitted> {
+  admit(job: ChatJob, request: ChatRequest): Refusal | Promise<Refusal> {
     const known = this.directory.knownWorkspace(job.workspace);
     if (known) return this.#admitTo(known, job, request);
     return this.directory
@@ -36,7 +59,26 @@ export class Admission {
       .then((found) => (found ? this.#admitTo(found, job, request) : undefined));
   }
 
-  #admitTo(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Admitted | Promise<Admitted> {
+  /** A script has made room for a request that waits here. */
+  receive(message: InboxMessage): boolean {
+    if (message.kind !== 'room') return false;
+    const waiter = this.#waiters.get(message.requestId);
+    if (waiter) {
+      waiter.isTold = true;
+      waiter.wake();
+    }
+    return true;
+  }
+
+  /** The caller is gone, and its request does not wait any longer. */
+  leave(requestId: string): void {
+    const waiter = this.#waiters.get(requestId);
+    if (!waiter) return;
+    waiter.hasLeft = true;
+    waiter.wake();
+  }
+
+  #admitTo(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Refusal | Promise<Refusal> {
     const { limits } = workspace;
     this.#addTokens(job, request, limits);
     if (limits.weight !== undefined) job.weight = limits.weight;
@@ -47,34 +89,107 @@ export class Admission {
     return isLimited(limits) ? this.#reserve(workspace, job, request) : undefined;
   }
 
-  async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Admitted> {
+  async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Refusal> {
     const { limits } = workspace;
-    const hasBudget = limits.budgetUsdPerMonth !== undefined;
-    const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
-    const budget = limits.budget ?? 'strict';
-    let reserved = 0;
-    if (hasBudget || refusesUnpriced) {
-      const ends = { from: this.clock.now(), until: job.deadline };
-      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, budget, ends);
+    const spent: Budget[] = [];
+    for (;;) {
+      const estimates = this.#estimate(limits, job, request);
+      if (estimates instanceof GatewayError) return estimates;
+      const { requestId, deadline, keyId, user, tags, inbox } = job;
+      const now = this.clock.now();
+      const asked: LimitedRequest = {
+        ...{ requestId, workspace: workspace.id, inbox, keyId, user, tags, estimates, now, deadline, spent },
+        mostWaitMs: limits.whenFull === 'refuse' ? 0 : this.#mostWaitMs(job, now),
+      };
+      const began = performance.now();
+      const answer = await this.#ask(asked, limits);
+      const waitedMs = performance.now() - began;
+      if (waitedMs >= WAIT_SHOWN_MS) job.queueMs += waitedMs;
+      if (answer.as === 'refused') {
+        if (await this.#takeOtherRoute(job, answer, spent)) continue;
+        if (answer.error.code === 'rate_limited') this.knownRefusals.record(workspace, answer.error);
+        return answer.error;
+      }
+      job.reserved = answer.reserved;
+      if (answer.held !== '') job.held = answer.held;
+      if (hasBudget(limits)) job.budget = modeOf(limits);
+      return undefined;
+    }
+  }
+
+  /** What the request may cost, or why it may not be sent at all. */
+  #estimate(
+    limits: LimitsConfig,
+    job: ChatJob,
+    request: ChatRequest,
+  ): LimitedRequest['estimates'] | GatewayError {
+    const isBudgeted = hasBudget(limits);
+    const refusesUnpriced = (limits.unpricedModels ?? (isBudgeted ? 'refuse' : 'allow')) === 'refuse';
+    if (!isBudgeted && !refusesUnpriced) return NO_ESTIMATE;
+    const modes = modesOf(limits);
+    const ends = { from: this.clock.now(), until: job.deadline };
+    const estimates = { strict: 0, expected: 0 };
+    for (const mode of modes) {
+      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, mode, ends);
       if (refusesUnpriced && unpriced !== undefined) return noPrice(unpriced);
-      if (hasBudget) reserved = cost;
+      estimates[mode] = cost;
     }
-    const { requestId, deadline } = job;
-    const asked = {
-      requestId,
-      workspace: workspace.id,
-      estimate: reserved,
-      now: this.clock.now(),
-      deadline,
-    };
-    const refused = await this.limits.admit(asked, limits);
-    if (refused) {
-      this.knownRefusals.record(workspace, refused);
-      return refused;
+    return isBudgeted ? estimates : NO_ESTIMATE;
+  }
+
+  /** A batch sends its line again later. Everybody else waits for as long as for a turn at the provider. */
+  #mostWaitMs(job: ChatJob, now: number): number {
+    if (job.batch !== undefined) return 0;
+    const { provider = '' } = job.chain[0] ?? {};
+    return waitUntil(job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
+  }
+
+  /** Asks for room, and waits where others hold it. */
+  async #ask(asked: LimitedRequest, limits: LimitsConfig): Promise<Exclude<Admitted, { as: 'waits' }>> {
+    const { requestId, workspace, mostWaitMs } = asked;
+    if (mostWaitMs <= 0)
+      return (await this.limits.admit(asked, limits)) as Exclude<Admitted, { as: 'waits' }>;
+    const waiter: Waiter = { isTold: false, hasLeft: false, wake: () => {} };
+    // The waiter is registered before Redis knows of it, because the message may come at once.
+    this.#waiters.set(requestId, waiter);
+    try {
+      const began = performance.now();
+      const left = () => began + mostWaitMs - performance.now();
+      let answer = await this.limits.admit(asked, limits);
+      const turnAt = began + (answer.as === 'refused' ? 0 : answer.turnMs);
+      while (answer.as === 'waits' && !waiter.hasLeft) {
+        await hear(waiter, left());
+        const step = left() > 0 ? 'again' : 'last';
+        if (!waiter.hasLeft)
+          answer = await this.limits.admit({ ...asked, mostWaitMs: Math.max(0, left()) }, limits, step);
+      }
+      while (answer.as === 'admitted' && performance.now() < turnAt && !waiter.hasLeft)
+        await hear(waiter, turnAt - performance.now());
+      if (!waiter.hasLeft) return answer as Exclude<Admitted, { as: 'waits' }>;
+      if (answer.as !== 'refused')
+        await this.limits.release(workspace, requestId, answer.reserved, answer.held);
+      return { as: 'refused', error: hungUp() };
+    } finally {
+      this.#waiters.delete(requestId);
     }
-    job.reserved = reserved;
-    if (hasBudget) job.budget = budget;
-    return undefined;
+  }
+
+  /** Whether a spent budget sends the request to another route. It is a request of that route from here on. */
+  async #takeOtherRoute(job: ChatJob, { spent: by }: { spent?: Budget }, spent: Budget[]): Promise<boolean> {
+    if (!by || typeof by.when_spent !== 'object' || spent.includes(by)) return false;
+    const alias = by.when_spent.route;
+    const other = await resolveModel(
+      alias,
+      job.workspace,
+      this.directory,
+      this.providers,
+      job.requestId,
+    ).catch(() => undefined);
+    if (!other || other.route !== alias) return false;
+    spent.push(by);
+    job.insteadOf ??= job.route ?? job.model;
+    Object.assign(job, { route: other.route, chain: other.chain, onCrash: other.onCrash });
+    return true;
   }
 
   /** Adds the tokens that a call will most likely take, if a limit per minute concerns the job. */
@@ -89,21 +204,41 @@ export class Admission {
    * Admits a request that gets the answer of another one. It costs nothing, but counts like any other. Returns why the
    * workspace may not send it now, or a function that gives its place back.
    */
-  async admitFollower({
-    requestId,
-    workspace,
-    deadline,
-  }: Pick<ChatJob, 'requestId' | 'workspace' | 'deadline'>): Promise<GatewayError | (() => void)> {
+  async admitFollower(
+    job: Pick<ChatJob, 'requestId' | 'workspace' | 'deadline'> & Partial<ChatJob>,
+  ): Promise<GatewayError | (() => void)> {
+    const { requestId, workspace, deadline, inbox = '', keyId = '' } = job;
     const limits = (await this.directory.findWorkspace(workspace))?.limits;
     if ((limits?.requestsPerMinute ?? limits?.concurrentRequests) === undefined) return () => {};
-    const asked = { requestId, workspace, estimate: 0, now: this.clock.now(), deadline };
-    const refused = await this.limits.admit(asked, {
-      ...limits,
-      budgetUsdPerMonth: undefined,
-    } as LimitsConfig);
+    const now = this.clock.now();
+    const mayWait = job.chain !== undefined && limits?.whenFull !== 'refuse';
+    const mostWaitMs = mayWait ? this.#mostWaitMs(job as ChatJob, now) : 0;
+    const asked = { requestId, workspace, inbox, keyId, estimates: NO_ESTIMATE, now, deadline, mostWaitMs };
+    const free: LimitsConfig = { ...limits, budgetUsdPerMonth: undefined, budgets: undefined };
+    const answer = await this.#ask(asked, free);
+    if (answer.as === 'refused') return answer.error;
     // While Redis is away the place cannot be given back. It lapses by itself.
-    return refused ?? (() => void this.limits.leave(asked).catch(() => {}));
+    return () => void this.limits.release(workspace, requestId, 0).catch(() => {});
   }
+}
+
+/** The modes of the budgets. One more estimate is made only where there are budgets of both. */
+function modesOf({ budgetUsdPerMonth, budget = 'strict', budgets = [] }: LimitsConfig): BudgetMode[] {
+  const modes = new Set<BudgetMode>(budgets.map(({ mode = 'strict' }) => mode));
+  if (budgetUsdPerMonth !== undefined || modes.size === 0) modes.add(budget);
+  return [...modes];
+}
+
+function hear(waiter: Waiter, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.max(0, ms));
+    waiter.wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (waiter.isTold || waiter.hasLeft) waiter.wake();
+    waiter.isTold = false;
+  });
 }
 
 function noPrice(unpriced: string): GatewayError {
@@ -121,4 +256,8 @@ function mayChooseModel(field: string): GatewayError {
     `This workspace may use some models only, and the gateway does not know whether the field ${shownField(field)} chooses another one.`,
     { param: shownField(field), reason: 'model_not_allowed' },
   );
+}
+
+function hungUp(): GatewayError {
+  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }

@@ -1,8 +1,11 @@
 /** Builds the parts that a chat request passes. */
 import { requestOf } from '@sluice/shared/chat';
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
+import { readOwnBudgets } from '@sluice/shared/queue/budget-state';
+import type { Spender } from '@sluice/shared/queue/budgets';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { openRequest } from '@sluice/shared/queue/payload';
@@ -81,6 +84,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   });
 
   return {
+    readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
+      readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
     ...{ dispatcher, idempotent, background, safetyNet },
   };

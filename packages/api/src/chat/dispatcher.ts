@@ -67,7 +67,7 @@ export interface DispatcherParts {
   availability: Availability;
   congestion: Congestion;
   clock: Clock;
-  admission: Pick<Admission, 'admit'>;
+  admission: Pick<Admission, 'admit' | 'leave'>;
   refusalRate: RefusalRate;
   /** The estimated cost of a call of the job, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
@@ -146,6 +146,10 @@ export class Dispatcher {
     const { job } = pending;
     const admitted = this.parts.admission.admit(job, request);
     const refused = admitted instanceof Promise ? await admitted : admitted;
+    if (refused && pending.cancelled) {
+      await this.#fail(pending, job, refused, { as: 'refuser' }, 'cancelled');
+      return;
+    }
     if (refused) return this.#refuse(pending, refused);
     // Room is taken only after the admission, so that a refused request takes no room from others.
     if (!this.parts.hasRoom(job.request.length)) {
@@ -163,8 +167,9 @@ export class Dispatcher {
   /** Handles a message of the inbox. A message about an unknown request is late: its caller was answered or has gone. */
   receive(message: InboxMessage): void {
     const pending = this.#pending.get(message.requestId);
-    if (!pending || message.kind === 'models' || message.kind === 'tested' || message.kind === 'outcome')
-      return;
+    if (!pending) return;
+    if (message.kind === 'models' || message.kind === 'tested') return;
+    if (message.kind === 'outcome' || message.kind === 'room') return;
     if (message.kind === 'moved') {
       // A notice may be read twice. The request may have left that entry meanwhile, and never goes back.
       if (message.next.entry <= pending.job.entry) return;
@@ -186,7 +191,10 @@ export class Dispatcher {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
     pending.cancelled = true;
-    if (!pending.queued) return;
+    if (!pending.queued) {
+      this.parts.admission.leave(requestId);
+      return;
+    }
     const again = (ms: number) => {
       clearTimeout(pending.cancelTimer);
       pending.cancelTimer = setTimeout(() => this.cancel(requestId), ms);

@@ -27,6 +27,8 @@ import { writeReply } from './write-reply.js';
 
 /** In a request this is the class that the caller wants. In an answer it is the class that the request got. */
 const PRIORITY_HEADER = 'x-gateway-priority';
+/** The route that a spent budget sent the request to. */
+const BUDGET_ROUTE_HEADER = 'x-gateway-budget-route';
 
 export interface ChatParts {
   /** The inbox for replies to this process. */
@@ -165,6 +167,7 @@ export function createChatRoute(
     const reply = owner
       ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
       : await runWhileWanted(ctx, job, request);
+    if (job.insteadOf !== undefined && job.route !== null) ctx.set(BUDGET_ROUTE_HEADER, job.route);
     if ('accepted' in reply) return writeAccepted(ctx, reply.accepted);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };

@@ -32,8 +32,10 @@ export function readTags(header: string, { metadata }: ChatRequest): Record<stri
   return tags.size === 0 ? undefined : Object.fromEntries(tags);
 }
 
-export function readUser({ user }: ChatRequest): string | undefined {
-  return isValue(user) ? user : undefined;
+/** Newer clients send `safety_identifier` in the place of `user`. */
+export function readUser({ user, safety_identifier: other }: ChatRequest): string | undefined {
+  if (isValue(user)) return user;
+  return isValue(other) ? other : undefined;
 }
 
 /** `feature=search, customer=42`; a value may have %-escapes, as a comma must. */

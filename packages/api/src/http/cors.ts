@@ -8,6 +8,7 @@ const EXPOSED = [
   'x-gateway-model',
   'x-gateway-fallback-used',
   'x-gateway-adapted',
+  'x-gateway-budget-route',
   'x-gateway-latency-ms',
   'x-gateway-cost-usd',
   'x-gateway-queue-ms',

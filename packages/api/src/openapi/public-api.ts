@@ -41,6 +41,10 @@ export const COMPLETION_HEADERS = {
     ...header('What was changed in the request for this model. Absent when nothing was.'),
     required: false,
   },
+  'x-gateway-budget-route': {
+    ...header('The route that served, because a budget is spent. Absent otherwise.'),
+    required: false,
+  },
   'x-gateway-latency-ms': header('Duration of the provider call.', c.text().about({ pattern: '^\\d+$' })),
   'x-gateway-cost-usd': header('Estimated cost.', c.usd),
   'x-gateway-queue-ms': header('How long the request waited.', c.text().about({ pattern: '^\\d+$' })),
@@ -162,6 +166,33 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       responses: {
         '200': s.json('The model.', c.modelListEntry),
         ...s.errors('invalid_api_key', 'model_not_found', 'service_unavailable'),
+      },
+    },
+  },
+  '/v1/budget': {
+    servers: PUBLIC,
+    get: {
+      summary: 'What is left of the budgets that concern the caller, and when they renew.',
+      security: KEY,
+      parameters: [
+        {
+          name: 'user',
+          in: 'query',
+          required: false,
+          schema: c.text().json,
+          description: 'The end user, as `user` of a request.',
+        },
+        {
+          name: 'x-gateway-tags',
+          in: 'header',
+          required: false,
+          schema: c.text().json,
+          description: 'The tags, as in a request.',
+        },
+      ],
+      responses: {
+        '200': s.json('The narrowest first.', c.listOf(c.budgetState)),
+        ...s.errors('invalid_api_key', 'service_unavailable'),
       },
     },
   },

@@ -18,6 +18,8 @@ export interface Delivery {
   type: string;
   /** The id of the batch or request that the event is about. */
   subject: string;
+  /** What the message says beside the id. */
+  details?: Record<string, unknown>;
   /** When the event happened. */
   at: number;
   /** Since when it is tried. */

@@ -17,14 +17,14 @@ export interface SendOutcome {
   outcome: string;
 }
 
-/** The message has ids and a state only. Its receiver asks the gateway for the rest, with a key. */
-export function messageOf({ event, type, subject, at }: Delivery): string {
+/** The message has ids and a state only, or the figures of a budget. Its receiver asks the gateway for the rest, with a key. */
+export function messageOf({ event, type, subject, at, details }: Delivery): string {
   return JSON.stringify({
     id: event,
     object: 'event',
     created_at: Math.floor(at / 1000),
     type,
-    data: { id: subject },
+    data: { id: subject, ...details },
   });
 }
 

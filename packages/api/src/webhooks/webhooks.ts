@@ -1,5 +1,5 @@
 /**
- * Tells workspaces by webhooks how their batches and requests in the background ended:
+ * Tells workspaces by webhooks how their batches and requests in the background ended, and how far budgets are spent:
  *
  *   the step that ends it ─► event (stream) ─► a delivery for each webhook, and a BullMQ job for it ─► one message, or several
  *
@@ -17,6 +17,7 @@ import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { budgetDetails } from './budget-details.js';
 import type { Delivery, DeliveryStore } from './delivery-store.js';
 import { retryWait, TRIED_FOR_MS } from './retry-wait.js';
 import { sendMessage } from './send-message.js';
@@ -174,7 +175,9 @@ export class Webhooks {
     const value = (name: string) => fields.find((_, i) => i % 2 === 1 && fields[i - 1] === name) ?? '';
     const workspace = value('workspace');
     const type = value('type') as EventType;
-    const event = { type, subject: value('subject'), at: Number(value('at')) };
+    const at = Number(value('at'));
+    const details = type === 'budget.threshold' ? budgetDetails(value('details'), at) : undefined;
+    const event = { type, subject: value('subject'), at, ...(details ? { details } : {}) };
     for (const webhook of await this.parts.store.list(workspace))
       if (webhook.events.includes(type)) await this.#add(workspace, webhook, event);
   }
@@ -182,7 +185,7 @@ export class Webhooks {
   async #add(
     workspace: string,
     webhook: Webhook,
-    { type, subject, at }: Pick<Delivery, 'type' | 'subject' | 'at'>,
+    { type, subject, at, details }: Pick<Delivery, 'type' | 'subject' | 'at' | 'details'>,
   ): Promise<Delivery> {
     // An event that is read twice has the same id. A test is a new event each time.
     const event = `evt_${type === TEST_EVENT ? makeRequestId() : subject.slice(subject.indexOf('_') + 1)}`;
@@ -192,6 +195,7 @@ export class Webhooks {
       event,
       type,
       subject,
+      ...(details ? { details } : {}),
       at,
       since: this.parts.clock.now(),
       state: 'waiting',

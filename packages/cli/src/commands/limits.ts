@@ -46,7 +46,10 @@ const MONTHS: Column<BudgetMonth>[] = [
 ];
 
 /** The value and the description of each option. */
-const OPTIONS: Record<LimitName, readonly [value: string, description: string]> = {
+/** Budgets have a command of their own. */
+type SetLimit = Exclude<LimitName, 'budgets'>;
+
+const OPTIONS: Record<SetLimit, readonly [value: string, description: string]> = {
   requests_per_minute: ['<n>', 'a number, or none'],
   tokens_per_minute: ['<n>', 'a number, or none'],
   concurrent_requests: ['<n>', 'a number, or none'],
@@ -64,14 +67,23 @@ const OPTIONS: Record<LimitName, readonly [value: string, description: string]> 
     'whether models without a known price may be used; none: they are refused once there is a budget',
   ],
   batches_over_budget: ['<how>', 'whether batches wait or fail when the budget is spent; none: they wait'],
+  when_full: [
+    '<how>',
+    'whether a request waits or is refused while others hold all places, turns or money; none: it waits',
+  ],
+  time_zone: [
+    '<zone>',
+    'whose days the budgets of `sluice budgets` are for, such as Europe/Berlin; none: UTC',
+  ],
 };
 
-function optionFor(name: LimitName): Option {
+function optionFor(name: SetLimit): Option {
   const [value, description] = OPTIONS[name];
   const option = new Option(`--${name.replaceAll('_', '-')} ${value}`, description);
   const choices = choicesOf(limits.schema[name]);
   // The budget is kept in one of two ways.
   if (choices) return option.choices(name === 'budget' ? choices : [...choices, 'none']);
+  if (value === '<zone>') return option;
   return option.argParser(orWord('none', value === '<usd>' ? parseAmount : parseCount));
 }
 
@@ -125,7 +137,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       'Set limits of a workspace. A limit that you leave out stays as it is; "none" takes it away.',
     )
     .argument('<workspace>', 'id of the workspace');
-  for (const name of Object.keys(OPTIONS) as LimitName[]) set.addOption(optionFor(name));
+  for (const name of Object.keys(OPTIONS) as SetLimit[]) set.addOption(optionFor(name));
   withExamples(
     set,
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',

@@ -2,6 +2,7 @@
 export * from './access.js';
 export * from './alert.js';
 export * from './batch.js';
+export * from './budget.js';
 export * from './chain.js';
 export * from './common.js';
 export * from './completion.js';

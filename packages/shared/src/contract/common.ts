@@ -48,6 +48,22 @@ export const picodollars = s
   .textOf({ pattern: /^-?\d+$/, allowed: 'an amount' })
   .about('Exact amount in 10⁻¹² USD.');
 
+export const timeZone = s.refined(s.text(), isTimeZone, 'must be a time zone such as Europe/Berlin or UTC');
+
+/**
+ * UTC and names such as Europe/Berlin. PostgreSQL reads an offset such as +05:30 the other way round, and takes some
+ * abbreviations for other zones than JavaScript: IST, or CET in summer.
+ */
+function isTimeZone(name: string): boolean {
+  if (name !== 'UTC' && !/^[A-Z]\w*\/[\w+/-]{1,63}$/i.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export interface List<T> {
   object: 'list';
   data: T[];

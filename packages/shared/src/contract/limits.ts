@@ -1,5 +1,6 @@
 /** The limits of a workspace. */
-import { COUNT, momentOrNull, picodollars, TOKENS, usd, WEIGHT } from './common.js';
+import { budgetsInput } from './budget.js';
+import { COUNT, momentOrNull, picodollars, TOKENS, timeZone, usd, WEIGHT } from './common.js';
 import { type CamelFields, camelName } from './names.js';
 import * as s from './structs.js';
 
@@ -24,6 +25,17 @@ const limitFields = {
   batches_over_budget: s
     .orNull(s.choice('wait', 'fail'))
     .about('What its batches do when the budget is spent. Null: wait.'),
+  when_full: s
+    .orNull(s.choice('wait', 'refuse'))
+    .about(
+      'What a request does while all places, the requests of a minute, or the money left are taken by others. Null: it waits, up to the waiting time of its provider.',
+    ),
+  time_zone: s
+    .orNull(timeZone)
+    .about('Whose hours, days, weeks and months `budgets` are for, such as Europe/Berlin. Null: UTC.'),
+  budgets: s
+    .orNull(budgetsInput)
+    .about('Further budgets. A request reserves in each that concerns it, or in none.'),
 };
 
 export const limits = s.component('Limits', limitFields);

@@ -91,6 +91,7 @@ export const loggedRequest = s.component('Request', {
     'Another entry of the chain than the first served it, or another member of a group than the chosen one.',
   ),
   priority: s.choice(...PRIORITIES).about('Its class.'),
+  instead_of: textOrNull.about('What the caller named, where a spent budget sent it to another route.'),
   tags: s.record(s.text()),
   user: textOrNull.about('The caller’s own end user.'),
   duration_ms: ms.about('From accepted to settled.'),

@@ -1,6 +1,7 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
 import { BATCH_STATUSES } from './batch.js';
 import { PRICE_LISTS } from './price-lists.js';
+import { timeZone } from './common.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 
@@ -161,22 +162,6 @@ const by = new s.Shape<SpendField[]>(
 
 // Date.UTC takes the years 0 to 99 for 1900 to 1999.
 const month = s.textOf({ pattern: /^[12]\d{3}-(?:0[1-9]|1[0-2])$/, allowed: 'a month such as 2026-11' });
-const timeZone = s.refined(text, isTimeZone, 'must be a time zone such as Europe/Berlin or UTC');
-
-/**
- * UTC and names such as Europe/Berlin. PostgreSQL reads an offset such as +05:30 the other way round, and takes some
- * abbreviations for other zones than JavaScript: IST, or CET in summer.
- */
-function isTimeZone(name: string): boolean {
-  if (name !== 'UTC' && !/^[A-Z]\w*\/[\w+/-]{1,63}$/i.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function zone(description: string): s.Shape<string> {
   return s.withDefault(new s.Shape<string>(timeZone, { type: 'string', description }), 'UTC');
 }

@@ -16,7 +16,13 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
   for (let i = 0; i < answers.length; i += AT_ONCE) await redis.del(...answers.slice(i, i + AT_ONCE));
+  const counters = await redis.zrange(names.money(workspace, 'values'), '0', '-1');
+  const lanes = ['places', 'month', ...counters].map((name) => names.money(workspace, `lane:${name}`));
+  const money = [...counters.map((name) => names.money(workspace, `counter:${name}`)), ...lanes];
+  for (let i = 0; i < money.length; i += AT_ONCE) await redis.del(...money.slice(i, i + AT_ONCE));
   await redis.del(
+    names.money(workspace, 'values'),
+    names.money(workspace, 'waiting'),
     names.keptAnswers(workspace),
     names.keptAnswerBytes(workspace),
     names.reservations(workspace),

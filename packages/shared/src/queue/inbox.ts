@@ -1,6 +1,6 @@
 /**
  * The messages in the inbox of an api process. An entry of the stream has the request's id and the fields of one kind of
- * message. Scripts send the first four kinds (the functions `send…` of lua/parts), and this file the others. It reads all.
+ * message. Scripts send the first five kinds (the functions `send…` of lua/parts), and this file the others. It reads all.
  */
 import type { Redis } from 'ioredis';
 import type { ProviderVerdict } from '../admin-api.js';
@@ -20,13 +20,14 @@ export interface ListedModel {
  * `reply`: how the request ended. `outcome`: the same for the others under its Idempotency-Key, without the answer, which
  * they read themselves. `moved`: the request waits for another entry now. `displaced`: its job has left the full queue of
  * that entry, to make room. `models`: the models that a provider offers, null when the list could not be read. `tested`:
- * the result of a call that an operator asked for.
+ * the result of a call that an operator asked for. `room`: a request that waited for its workspace's limits goes on.
  */
 export type InboxMessage = { requestId: string } & (
   | { kind: 'reply'; head: ReplyHead; body: string }
   | { kind: 'outcome'; head: ReplyHead; waiters: string[] }
   | { kind: 'moved'; next: NextEntry }
   | { kind: 'displaced'; entry: number }
+  | { kind: 'room' }
   | { kind: 'models'; models: ListedModel[] | null }
   | { kind: 'tested'; verdict: ProviderVerdict }
 );
@@ -88,6 +89,7 @@ export function readInboxMessage(fields: readonly string[]): InboxMessage | unde
   }
   if (moved !== undefined) return { kind: 'moved', requestId, next: JSON.parse(moved) as NextEntry };
   if (displaced !== undefined) return { kind: 'displaced', requestId, entry: Number(displaced) };
+  if (values.has('room')) return { kind: 'room', requestId };
   const tested = values.get('tested');
   if (tested !== undefined)
     return { kind: 'tested', requestId, verdict: JSON.parse(tested) as ProviderVerdict };

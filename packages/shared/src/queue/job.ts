@@ -89,6 +89,10 @@ export interface ChatJob {
   inbox: string;
   /** The reserved cost in picodollars. Only for workspaces with limits. */
   reserved?: number;
+  /** The counters of the workspace's other budgets, with what is reserved of each (budgets.ts). */
+  held?: string;
+  /** The route or model that the caller named, where a spent budget sent the request to the route of `route`. */
+  insteadOf?: string;
   /** How the cost of the calls is estimated. Absent: `expected`. */
   budget?: BudgetMode;
   /** Digest of the caller's Idempotency-Key, if there was one. */

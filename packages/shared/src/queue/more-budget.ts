@@ -8,19 +8,22 @@ import type { Directory } from '../directory/directory.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
+import { toBudgetPicodollars, withMore } from './budgets.js';
 import type { ChatJob } from './job.js';
-import { estimatedMonth, lapsesAt, reservationOf, toBudgetPicodollars } from './workspace-limits.js';
+import { lapsesAt, reservationOf } from './workspace-limits.js';
 
 const reserveMoreScript = loadScript<
   0 | 1,
-  { reservationsKey: string; reservedKey: string; spentKey: string },
+  { reservationsKey: string; reservedKey: string; spentKey: string; money: string },
   {
     budget: string;
     month: string;
-    estimatedMonth: string;
-    held: string;
-    more: number;
+    monthMore: number;
     all: number;
+    held: string;
+    heldText: string;
+    allText: string;
+    more: number;
     allReserved: string;
     lapsesAt: number;
   }
@@ -34,14 +37,15 @@ export class MoreBudget {
     private readonly clock: Clock,
   ) {}
 
-  /** The job with `more` picodollars reserved in addition. Undefined when the budget does not cover them. */
+  /** The job with `more` picodollars reserved in addition in each strict budget. Undefined when one does not cover them. */
   async reserve(job: ChatJob, more: number): Promise<ChatJob | undefined> {
-    const { workspace, requestId, reserved: held } = job;
-    if (job.budget !== 'strict' || held === undefined) return job;
-    const budget = (await this.directory.findWorkspace(workspace))?.limits.budgetUsdPerMonth;
-    if (budget === undefined) return job;
-    const reserved = Math.min(held + more, Number.MAX_SAFE_INTEGER);
-    const month = monthOf(this.clock.now());
+    const { workspace, requestId, reserved, held = '' } = job;
+    if (job.budget !== 'strict' || reserved === undefined) return job;
+    const limits = (await this.directory.findWorkspace(workspace))?.limits;
+    const usd = limits?.budget === 'expected' ? undefined : limits?.budgetUsdPerMonth;
+    if (usd === undefined && held === '') return job;
+    const all = usd === undefined ? reserved : Math.min(reserved + more, Number.MAX_SAFE_INTEGER);
+    const allHeld = withMore(held, more);
     const { names } = this;
     const covered = await reserveMoreScript(
       this.redis,
@@ -49,18 +53,22 @@ export class MoreBudget {
         reservationsKey: names.reservations(workspace),
         reservedKey: names.reserved(workspace),
         spentKey: names.spent(workspace),
+        money: names.money(workspace),
       },
       {
-        budget: String(toBudgetPicodollars(budget)),
-        month,
-        estimatedMonth: estimatedMonth(month),
-        held: reservationOf(requestId, held),
-        more: reserved - held,
-        all: reserved,
-        allReserved: reservationOf(requestId, reserved),
+        budget: usd === undefined ? '' : String(toBudgetPicodollars(usd)),
+        month: monthOf(this.clock.now()),
+        monthMore: all - reserved,
+        all,
+        held: reservationOf(requestId, reserved, held),
+        heldText: held,
+        allText: allHeld,
+        more,
+        allReserved: reservationOf(requestId, all, allHeld),
         lapsesAt: lapsesAt(job.deadline),
       },
     );
-    return covered ? { ...job, reserved } : undefined;
+    if (!covered) return undefined;
+    return held === '' ? { ...job, reserved: all } : { ...job, reserved: all, held: allHeld };
   }
 }

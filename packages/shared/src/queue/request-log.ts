@@ -32,6 +32,8 @@ export interface LogEntry {
   /** The caller's tags. */
   tags?: Record<string, string>;
   user?: string;
+  /** What the caller named, where a spent budget sent the request to the route of `route`. */
+  insteadOf?: string;
   /** Set when a provider answered. */
   served?: ServedCall;
   /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
@@ -100,6 +102,7 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
   if (job.priority !== undefined && job.priority !== DEFAULT_PRIORITY) entry.priority = job.priority;
   if (job.tags) entry.tags = job.tags;
   if (job.user !== undefined) entry.user = job.user;
+  if (job.insteadOf !== undefined) entry.insteadOf = job.insteadOf;
   return entry;
 }
 

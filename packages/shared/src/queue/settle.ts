@@ -45,8 +45,9 @@ export interface NextEntry {
   waitUntil: number;
   queueMs: number;
   attempts: Attempt[];
-  /** The reserved cost. It has grown if a call was made again. */
+  /** The reserved cost. It has grown if a call was made again. So has what is held of other budgets. */
   reserved?: number;
+  held?: string;
 }
 
 export interface RecordParts {
@@ -77,6 +78,8 @@ export interface SettleKeys {
   inboxKey: string;
   reservationsKey: string | undefined;
   reservedKey: string | undefined;
+  /** The prefix of the keys of room.lua. */
+  money: string | undefined;
   /** The record of the request's Idempotency-Key, or the results of its batch. */
   idempotencyKey: string | undefined;
   outcomeKey: string | undefined;
@@ -116,6 +119,7 @@ export interface SettleArgs {
   share: number | undefined;
   class: number | undefined;
   died: number | undefined;
+  held: string | undefined;
   estimatedMonth: string | undefined;
   /** The ledger row and the estimated cost of each call whose bill nobody knows. Most requests have no such call. */
   estimates: (string | number)[];
@@ -139,6 +143,7 @@ export function settleKeys(
     inboxKey: names.inbox(job.inbox),
     reservationsKey: hasMore ? names.reservations(workspace) : undefined,
     reservedKey: hasMore ? names.reserved(workspace) : undefined,
+    money: hasMore ? names.money(workspace) : undefined,
     idempotencyKey: isIdempotent ? names.idempotency(workspace, idempotency) : results,
     outcomeKey: isIdempotent ? names.outcome(requestId) : undefined,
     answersKey: isIdempotent ? names.keptAnswers(workspace) : undefined,
@@ -156,7 +161,7 @@ export function settleArgs(
   by: Settler,
   { nextToken, lockMs, answerQuota }: { nextToken: string; lockMs: number; answerQuota: number },
 ): SettleArgs {
-  const { requestId, workspace, reserved, idempotency } = job;
+  const { requestId, workspace, reserved, held, idempotency } = job;
   const { served, settledAt } = log;
   const estimates = estimatesOf(log);
   const args: SettleArgs = {
@@ -188,13 +193,14 @@ export function settleArgs(
     share: undefined,
     class: undefined,
     died: undefined,
+    held: undefined,
     estimatedMonth: undefined,
     estimates,
   };
   const isPlain = by.as === 'worker' && reserved === undefined && idempotency === undefined;
   if (isPlain && !isCounted && estimates.length === 0) return args;
   args.used ??= '';
-  args.reservation = reserved === undefined ? '' : reservationOf(requestId, reserved);
+  args.reservation = reserved === undefined ? '' : reservationOf(requestId, reserved, held);
   args.reserved = reserved ?? 0;
   args.settledAt = Math.round(settledAt);
   args.answerQuota = answerQuota;
@@ -203,6 +209,7 @@ export function settleArgs(
   args.share = shareOf(job);
   args.class = rankOf(job.priority);
   args.died = by.as === 'withdrawer' ? (by.died ?? 0) : 0;
+  args.held = held ?? '';
   if (estimates.length > 0) args.estimatedMonth = estimatedMonth(args.month);
   return args;
 }

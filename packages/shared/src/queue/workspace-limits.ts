@@ -1,23 +1,44 @@
 /**
- * A workspace's own limits, exact over all api processes: requests per minute, requests in flight, and a monthly budget.
+ * A workspace's own limits, exact over all api processes: requests per minute, requests in flight, and budgets.
  *
- * A request in flight holds a reservation: a place and an estimate of its cost. Settling the request gives the reservation
- * back and books the true cost. When all processes of a request die, its reservation lapses some time after the deadline.
+ * A request in flight holds a reservation: a place, and an estimate of its cost in every budget that concerns it. Settling the
+ * request gives the reservation back and books the true cost. When all processes of a request die, its reservation lapses
+ * some time after the deadline.
+ *
+ * A request that would fit if others gave back what they hold waits for that (lua/parts/room.lua). The step that gives
+ * something back reserves for the oldest one that waits, and sends a message to its api process.
  */
 
 import type { Redis } from 'ioredis';
-import { monthOf } from '../calendar.js';
-import type { LimitsConfig } from '../contract/limits.js';
+import { monthOf, windowOf } from '../calendar.js';
+import { type Budget, budgetWords } from '../contract/budget.js';
+import type { BudgetMode, LimitsConfig } from '../contract/limits.js';
 import { GatewayError } from '../errors.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { formatUsd } from '../registry/price.js';
+import {
+  type BudgetPart,
+  type Counter,
+  countersOf,
+  hasBudget,
+  heldOf,
+  limitOf,
+  partOf,
+  type Spender,
+  toBudgetPicodollars,
+} from './budgets.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
+/** The `retry-after` when others hold what is needed. A call takes about this long. */
+const HELD_RETRY_MS = 1_000;
 
-/** The member of the reservations. It contains the estimate, so that giving it back is one exact step. */
-export function reservationOf(requestId: string, picodollars: number): string {
-  return `${requestId}:${picodollars}`;
+/**
+ * The member of the reservations. It contains the estimate and what is held of other budgets, so that giving it back is one
+ * exact step.
+ */
+export function reservationOf(requestId: string, picodollars: number, held = ''): string {
+  return held === '' ? `${requestId}:${picodollars}` : `${requestId}:${held}:${picodollars}`;
 }
 
 /** When a reservation lapses if all processes of its request have died. Redis time. */
@@ -42,43 +63,75 @@ export function refusingSince(field: string | null | undefined, left: bigint): n
   return BigInt(estimate) > left ? Number(since) : undefined;
 }
 
+type Lack = readonly [place: number, spent: string, estimated: string, reserved: string];
+
+/** '' is admitted, and `wait` waits. Otherwise what it lacks: a limit, or the lane that it would have waited in. */
+type AdmitResult =
+  | [as: '' | 'wait', turnMs: number]
+  | [as: 'per_minute', place: 0, ms: string]
+  | [as: string, ...lack: Lack];
+
+interface RoomKeys {
+  reservationsKey: string;
+  reservedKey: string;
+  spentKey: string;
+  clockKey: string;
+  money: string;
+}
+
 const admitScript = loadScript<
-  [
-    refused: '' | 'per_minute' | 'concurrent' | 'budget',
-    retryAfterMs: number,
-    spent?: string,
-    estimated?: string,
-    reserved?: string,
-  ],
-  { timesKey: string; reservationsKey: string; reservedKey: string; spentKey: string; clockKey: string },
-  {
-    perMinute: number;
-    concurrent: number;
-    budget: string | number;
-    month: string;
-    estimatedMonth: string;
-    refusingMonth: string;
-    reservation: string;
-    estimate: number;
-    lapsesAfter: number;
-  }
+  AdmitResult,
+  RoomKeys & { timesKey: string },
+  { perMinute: number; mostWaitMs: number; again: number; last: number; wantText: string }
 >(import.meta.url, 'admit-limited');
 
 const releaseScript = loadScript<
   number,
-  { reservationsKey: string; reservedKey: string },
-  { reservation: string; picodollars: number }
+  RoomKeys,
+  { reservation: string; picodollars: number; held: string; id: string }
 >(import.meta.url, 'release-reservation');
 
-export interface LimitedRequest {
+/** What lua/parts/room.lua reads. */
+interface Want {
+  id: string;
+  inbox: string;
+  reservation: string;
+  lapsesAfter: number;
+  concurrent: number;
+  /** Of the monthly budget, if there is one. */
+  month: string | undefined;
+  budget: string;
+  estimate: string;
+  held: string;
+  budgets: BudgetPart[];
+}
+
+export interface LimitedRequest extends Spender {
   requestId: string;
   workspace: string;
+  /** The api process that is told when a request that waits may go on. */
+  inbox: string;
   /** Picodollars. */
-  estimate: number;
+  estimates: Readonly<Record<BudgetMode, number>>;
   /** Redis time. */
   now: number;
   deadline: number;
+  /** How long it may wait. */
+  mostWaitMs: number;
+  /** Budgets that are spent, and whose other route takes the request. */
+  spent?: readonly Budget[];
 }
+
+/** `new`: the request has just come. `again`: it has waited, and may wait on. `last`: it has waited for long enough. */
+export type AdmitStep = 'new' | 'again' | 'last';
+
+export type Admitted =
+  | { as: 'admitted'; reserved: number; held: string; turnMs: number }
+  | { as: 'waits'; reserved: number; held: string; turnMs: number }
+  /** `spent`: the budget that is spent, if it is none of a month of the workspace. */
+  | { as: 'refused'; error: GatewayError; spent?: Budget };
+
+export const NO_ESTIMATE = { strict: 0, expected: 0 } as const;
 
 export class WorkspaceLimits {
   constructor(
@@ -86,102 +139,143 @@ export class WorkspaceLimits {
     private readonly names: KeyNames,
   ) {}
 
-  /** Makes a reservation, or returns why the request is refused. */
-  async admit(request: LimitedRequest, limits: LimitsConfig): Promise<GatewayError | undefined> {
-    const { requestId, workspace, estimate, now, deadline } = request;
-    const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth } = limits;
-    const budget = budgetUsdPerMonth === undefined ? -1 : String(toBudgetPicodollars(budgetUsdPerMonth));
+  /** Makes a reservation, lets the request wait for one, or returns why it is refused. */
+  async admit(request: LimitedRequest, limits: LimitsConfig, step: AdmitStep = 'new'): Promise<Admitted> {
+    const { requestId, workspace, estimates, now, deadline, mostWaitMs, spent } = request;
+    const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth, budget = 'strict' } = limits;
     const { names } = this;
-    const [refused, retryAfterMs, ...taken] = await admitScript(
+    const reserved = budgetUsdPerMonth === undefined ? 0 : estimates[budget];
+    const counters = limits.budgets ? countersOf(request, limits, now, spent) : [];
+    const held = heldOf(counters, estimates);
+    const want: Want = {
+      id: requestId,
+      inbox: names.inbox(request.inbox),
+      reservation: reservationOf(requestId, reserved, held),
+      lapsesAfter: Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
+      concurrent: concurrentRequests,
+      month: budgetUsdPerMonth === undefined ? undefined : monthOf(now),
+      budget: String(toBudgetPicodollars(budgetUsdPerMonth ?? 0)),
+      estimate: String(reserved),
+      held,
+      budgets: counters.map((counter) => partOf(counter, estimates, now, lapsesAt(deadline))),
+    };
+    const result = await admitScript(
       this.redis,
-      {
-        timesKey: names.requestTimes(workspace),
-        reservationsKey: names.reservations(workspace),
-        reservedKey: names.reserved(workspace),
-        spentKey: names.spent(workspace),
-        clockKey: names.clock,
-      },
+      { ...this.#keys(workspace), timesKey: names.requestTimes(workspace) },
       {
         perMinute: requestsPerMinute,
-        concurrent: concurrentRequests,
-        budget,
-        month: monthOf(now),
-        estimatedMonth: estimatedMonth(monthOf(now)),
-        refusingMonth: refusingMonth(monthOf(now)),
-        reservation: reservationOf(requestId, estimate),
-        estimate,
-        lapsesAfter: Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
+        mostWaitMs: Math.max(0, Math.floor(mostWaitMs)),
+        again: step === 'new' ? 0 : 1,
+        last: step === 'last' ? 1 : 0,
+        wantText: JSON.stringify(want),
       },
     );
-    switch (refused) {
-      case '':
-        return undefined;
-      case 'budget':
-        return overBudget(estimate, limits, taken);
-      case 'concurrent':
-        return new GatewayError(
-          'rate_limited',
-          `This workspace may have ${concurrentRequests} requests in flight.`,
-          {
-            retryAfterMs,
-            reason: 'workspace_concurrency',
-          },
-        );
-      case 'per_minute':
-        return new GatewayError(
-          'rate_limited',
-          `This workspace may send ${requestsPerMinute} requests a minute.`,
-          {
-            retryAfterMs,
-            reason: 'workspace_requests_per_minute',
-          },
-        );
-    }
+    const [as, place, ...state] = result;
+    if (as === '') return { as: 'admitted', reserved, held, turnMs: place };
+    if (as === 'wait') return { as: 'waits', reserved, held, turnMs: place };
+    const counter = counters[place - 1];
+    const error = refusal(as, state as string[], request, limits, counter);
+    return as === 'spent' && counter
+      ? { as: 'refused', error, spent: counter.budget }
+      : { as: 'refused', error };
   }
 
-  /** Gives back a reservation of something that does not happen. */
-  async release(workspace: string, id: string, picodollars: number): Promise<void> {
+  /** Gives back what a request holds that does not go on, or ends its wait. */
+  async release(workspace: string, id: string, picodollars: number, held = ''): Promise<void> {
+    const reservation = reservationOf(id, picodollars, held);
+    await releaseScript(this.redis, this.#keys(workspace), { reservation, picodollars, held, id });
+  }
+
+  #keys(workspace: string): RoomKeys {
     const { names } = this;
-    await releaseScript(
-      this.redis,
-      { reservationsKey: names.reservations(workspace), reservedKey: names.reserved(workspace) },
-      { reservation: reservationOf(id, picodollars), picodollars },
-    );
-  }
-
-  /** Gives back the place of a request that is not settled, because it never costs anything. */
-  async leave({ requestId, workspace }: Pick<LimitedRequest, 'requestId' | 'workspace'>): Promise<void> {
-    await this.redis.zrem(this.names.reservations(workspace), reservationOf(requestId, 0));
+    return {
+      reservationsKey: names.reservations(workspace),
+      reservedKey: names.reserved(workspace),
+      spentKey: names.spent(workspace),
+      clockKey: names.clock,
+      money: names.money(workspace),
+    };
   }
 }
 
-/** `taken`: the part of the budget that is spent, estimated or reserved, in picodollars. */
-function overBudget(
-  estimate: number,
-  { budgetUsdPerMonth = 0, budget: mode }: LimitsConfig,
-  taken: readonly (string | undefined)[],
+function refusal(
+  lacks: string,
+  state: readonly string[],
+  request: LimitedRequest,
+  limits: LimitsConfig,
+  counter: Counter | undefined,
 ): GatewayError {
-  const budget = toBudgetPicodollars(budgetUsdPerMonth);
+  switch (lacks) {
+    case 'per_minute':
+      return new GatewayError(
+        'rate_limited',
+        `This workspace may send ${limits.requestsPerMinute} requests a minute.`,
+        { retryAfterMs: Number(state[0]), reason: 'workspace_requests_per_minute' },
+      );
+    case 'places':
+      return new GatewayError(
+        'rate_limited',
+        `This workspace may have ${limits.concurrentRequests} requests in flight.`,
+        { retryAfterMs: HELD_RETRY_MS, reason: 'workspace_concurrency' },
+      );
+    case 'values':
+      return new GatewayError(
+        'budget_exceeded',
+        `This workspace has a budget for ${counter ? budgetWords(counter.budget) : 'each value'}, and has reached the most values that are counted at a time. A new value is refused.`,
+        { reason: 'budget_values' },
+      );
+    default:
+      return overBudget(lacks === 'spent', state, request, limits, counter);
+  }
+}
+
+/** `state`: the part of the budget that is spent, estimated and reserved, in picodollars. */
+function overBudget(
+  isSpent: boolean,
+  [spent = '0', estimated = '0', reserved = '0']: readonly string[],
+  { estimates, now }: LimitedRequest,
+  limits: LimitsConfig,
+  counter: Counter | undefined,
+): GatewayError {
+  const budget = counter ? limitOf(counter) : toBudgetPicodollars(limits.budgetUsdPerMonth ?? 0);
+  const mode = (counter ? counter.budget.mode : limits.budget) ?? 'strict';
+  const { end } = counter?.window ?? windowOf('month', now, 'UTC');
   const cost = mode === 'expected' ? 'is expected to cost' : 'may cost up to';
-  const left = taken.reduce((rest, amount) => rest - BigInt(amount ?? 0), budget);
+  const whose = counter
+    ? `The budget for ${budgetWords(counter.budget)}`
+    : 'The monthly budget of this workspace';
+  const free = budget - BigInt(spent) - BigInt(estimated);
+  const left = free - BigInt(reserved);
+  const facts = [
+    `${usd(left)} USD of ${formatUsd(budget)} USD is left`,
+    `${formatUsd(BigInt(spent) + BigInt(estimated))} USD is spent`,
+    `${formatUsd(BigInt(reserved))} USD is reserved by other requests`,
+  ];
+  const renews =
+    end === undefined ? 'It does not renew.' : `It renews at ${new Date(end).toISOString().slice(0, 19)}Z.`;
+  const message = `${whose} does not cover the request: it ${cost} ${formatUsd(estimates[mode])} USD, and ${facts.join(', ')}. ${renews}`;
+  if (!isSpent)
+    return new GatewayError('budget_exceeded', message, {
+      retryAfterMs: HELD_RETRY_MS,
+      reason: 'budget_reserved',
+    });
+  const reason = free > 0n ? 'budget_too_small' : 'budget_spent';
   return new GatewayError(
     'budget_exceeded',
-    `The monthly budget of this workspace does not cover the request: it ${cost} ${formatUsd(estimate)} USD, ` +
-      `and ${formatUsd(left > 0n ? left : 0n)} USD of ${formatUsd(budget)} USD is left.`,
-    { reason: left > 0n ? 'budget_too_small' : 'budget_spent' },
+    message,
+    end === undefined ? { reason } : { reason, retryAfterMs: end - now },
   );
 }
 
-/** Exact for every amount with six decimals. A double times 10¹² would not be. */
-export function toBudgetPicodollars(usd: number): bigint {
-  const microdollars = BigInt(Math.round(usd * 1e6));
-  return microdollars * 1_000_000n;
+function usd(amount: bigint): string {
+  return formatUsd(amount > 0n ? amount : 0n);
 }
 
 export function isLimited(limits: LimitsConfig): boolean {
-  const { requestsPerMinute, concurrentRequests, budgetUsdPerMonth, unpricedModels } = limits;
+  const { requestsPerMinute, concurrentRequests, unpricedModels } = limits;
   return (
-    (requestsPerMinute ?? concurrentRequests ?? budgetUsdPerMonth) !== undefined ||
-    unpricedModels === 'refuse'
+    (requestsPerMinute ?? concurrentRequests) !== undefined ||
+    unpricedModels === 'refuse' ||
+    hasBudget(limits)
   );
 }

@@ -66,6 +66,8 @@ export interface KeyNames {
   reserved(workspace: string): string;
   /** The spend of a workspace by month, in picodollars. */
   spent(workspace: string): string;
+  /** Counters of a workspace's budgets beside the monthly one, and the requests that wait for room (lua/parts/room.lua). */
+  money(workspace: string, key?: string): string;
   /** The budgets that a workspace has had, each from the moment of its id on. */
   budgets(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
@@ -196,6 +198,7 @@ export function keyNames(cell: string): KeyNames {
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
+    money: (workspace, key = '') => `${prefix}:money:${workspace}:${key}`,
     budgets: (workspace) => `${prefix}:budgets:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
     keptAnswers: (workspace) => `${prefix}:kept-answers:${workspace}`,

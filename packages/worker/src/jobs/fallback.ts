@@ -153,6 +153,7 @@ export class Fallback {
       attempts: job.attempts,
     };
     if (job.reserved !== undefined) next.reserved = job.reserved;
+    if (job.held !== undefined) next.held = job.held;
     const { requestId } = job;
     const onRefused = (error: unknown) =>
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');

@@ -1,45 +1,84 @@
--- Makes a reservation, or says which limit of the workspace refuses the request (queue/workspace-limits.ts). Redis itself
--- adds up money (INCRBY, HGET), because Lua's numbers are doubles. Doubles are good enough to compare.
--- KEYS: timesKey, reservationsKey, reservedKey, spentKey, clockKey
--- ARGV: perMinute, concurrent, budget, month, estimatedMonth, refusingMonth, reservation, estimate, lapsesAfter
+-- Makes a reservation, or says which limit of the workspace refuses the request, or lets it wait (queue/workspace-limits.ts).
+-- `want` says what is asked for. `again`: the request has waited. `last`: it does not wait any longer.
+-- KEYS: timesKey, reservationsKey, reservedKey, spentKey, clockKey, money
+-- ARGV: perMinute, mostWaitMs, again, last, wantText
 -- INCLUDE: ../../redis/lua/parts/read-clock.lua
+-- INCLUDE: parts/room.lua
 
-perMinute, concurrent, budget = tonumber(perMinute), tonumber(concurrent), tonumber(budget)
+-- The most requests of a workspace that wait.
+local MOST_WAITING = 2000
+-- A turn that is further away is from a wrong clock.
+local FURTHEST_TURN_MS = 3600000
 
-for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now)) do
+perMinute, mostWaitMs = tonumber(perMinute), tonumber(mostWaitMs)
+local want = cjson.decode(wantText)
+
+-- The reservations of requests whose processes have died.
+local lapsedOf = ''
+for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', string.format('%d', now))) do
   redis.call('ZREM', reservationsKey, lapsed)
   redis.call('DECRBY', reservedKey, string.match(lapsed, ':(%d+)$'))
-end
-if concurrent >= 0 and redis.call('ZCARD', reservationsKey) >= concurrent then return {'concurrent', 1000} end
-if budget >= 0 then
-  local spent, estimated, refusing = unpack(redis.call('HMGET', spentKey, month, estimatedMonth, refusingMonth))
-  spent, estimated = spent or '0', estimated or '0'
-  local reserved = redis.call('GET', reservedKey) or '0'
-  if tonumber(spent) + tonumber(estimated) + tonumber(reserved) + tonumber(estimate) > budget then
-    local since, least = string.match(refusing or '', '^(%d+):(%d+)$')
-    if not since or tonumber(estimate) < tonumber(least) then
-      redis.call('HSET', spentKey, refusingMonth, (since or string.format('%d', now)) .. ':' .. estimate)
-    end
-    return {'budget', 0, spent, estimated, reserved}
+  local held = string.match(lapsed, '^[^:]+:(.+):%d+$')
+  if held then
+    giveBackHeld(held)
+    lapsedOf = lapsedOf .. ',' .. held
   end
-  if refusing then redis.call('HDEL', spentKey, refusingMonth) end
 end
-if perMinute >= 0 then
-  local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
-  if oldest and tonumber(oldest) > now then
+
+local hasWaiters = redis.call('EXISTS', money .. 'waiting') == 1
+if hasWaiters then letWaitersIn(lapsedOf .. ',' .. want.held, now) end
+if again == '1' then
+  redis.call('HDEL', money .. 'waiting', want.id)
+  if redis.call('ZSCORE', reservationsKey, want.reservation) then return {'', 0} end
+end
+
+local lack = whatLacks(want, now)
+-- Those who came before in the same lane go first.
+if hasWaiters and not lack and again ~= '1' then
+  local function isAwaited(lane) return redis.call('ZCARD', money .. 'lane:' .. lane) > 0 end
+  for i, part in ipairs(want.budgets) do
+    if not lack and isAwaited(part[COUNTER]) then
+      lack = {part[COUNTER], i, part.state[1] or '0', part.state[2] or '0', part.state[3] or '0'}
+    end
+  end
+  if not lack and want.month and isAwaited('month') then lack = {'month', 0, '0', '0', '0'} end
+  if not lack and want.concurrent >= 0 and isAwaited('places') then lack = {'places', 0, '0', '0', '0'} end
+end
+local mayWait = mostWaitMs > 0 and last ~= '1'
+if lack and (lack[1] == 'spent' or lack[1] == 'values' or not mayWait or
+  redis.call('HLEN', money .. 'waiting') >= MOST_WAITING) then
+  return lack
+end
+
+-- The times of the latest requests, and of those that have a turn soon. The list is exact over any minute.
+local turn = 0
+if perMinute >= 0 and again ~= '1' then
+  local oldest = tonumber(redis.call('LINDEX', timesKey, perMinute - 1) or nil)
+  if oldest and oldest > now + FURTHEST_TURN_MS then
     -- The clock was far ahead when these came. They count from now on.
     redis.call('DEL', timesKey)
     for _ = 1, perMinute do redis.call('LPUSH', timesKey, string.format('%d', now)) end
-    redis.call('PEXPIRE', timesKey, 60000)
     oldest = now
   end
-  if oldest and now - tonumber(oldest) < 60000 then return {'per_minute', 60000 - (now - tonumber(oldest))} end
-  redis.call('LPUSH', timesKey, string.format('%d', now))
+  local at = now
+  if oldest and oldest + 60000 > now then
+    at = oldest + 60000
+    if at - now > mostWaitMs then return {'per_minute', 0, string.format('%d', at - now)} end
+  end
+  redis.call('LPUSH', timesKey, string.format('%d', at))
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
-  redis.call('PEXPIRE', timesKey, 60000)
+  redis.call('PEXPIRE', timesKey, string.format('%d', at - now + 60000))
+  turn = at - now
 end
--- A request may be sent again, such as a line of a batch. It has its place already.
-if redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation) == 1 then
-  redis.call('INCRBY', reservedKey, estimate)
+
+if not lack then
+  takeRoom(want, now)
+  return {'', turn}
 end
-return {'', 0}
+want.since, want.waitsUntil = now, now + mostWaitMs
+for _, part in ipairs(want.budgets) do part.state = nil end
+redis.call('HSET', money .. 'waiting', want.id, cjson.encode(want))
+redis.call('PEXPIRE', money .. 'waiting', LANE_TTL_MS)
+redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', now), want.id)
+redis.call('PEXPIRE', money .. 'lane:' .. lack[1], LANE_TTL_MS)
+return {'wait', turn}

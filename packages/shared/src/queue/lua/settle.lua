@@ -7,11 +7,11 @@
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/take.lua
 -- The last keys and arguments are nil for most requests, because every one of them takes its time (queue/settle.ts).
--- KEYS: queue, settledKey, logKey, ledgerKey, spentKey, inboxKey, reservationsKey?, reservedKey?, idempotencyKey?,
---   outcomeKey?, answersKey?, bytesKey?, eventsKey?
+-- KEYS: queue, settledKey, logKey, ledgerKey, spentKey, inboxKey, reservationsKey?, reservedKey?, money?,
+--   idempotencyKey?, outcomeKey?, answersKey?, bytesKey?, eventsKey?
 -- ARGV: settler, jobId, requestId, token, settledMs, nextToken, lockMs, run, body, head, log, ledgerRow, month, cost, input,
 --   output, cached, write, used?, reservation?, reserved?, settledAt?, answerQuota?, refusalRow?, workspace?, share?, class?,
---   died?, estimatedMonth?, estimates...
+--   died?, held?, estimatedMonth?, estimates...
 -- INCLUDE: parts/record.lua
 
 -- The mark outlives the job, so that a request is settled once, whatever happens to its job.

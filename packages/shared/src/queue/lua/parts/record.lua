@@ -49,8 +49,19 @@ local function record()
   if settler == 'worker' then
     sendReply(inboxKey, requestId, head, resultsKey and '' or body)
   end
+  local hasCost = ledgerRow ~= '' and cost ~= '0' or #ARGV >= estimates
+  if held and held ~= '' and hasCost then
+    -- INCLUDE: book.lua
+    book()
+  end
   if reservation and reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
     redis.call('DECRBY', reservedKey, reserved)
+    local hasWaiters = redis.call('EXISTS', money .. 'waiting') == 1
+    if held ~= '' or hasWaiters then
+      -- INCLUDE: room.lua
+      giveBackHeld(held)
+      if hasWaiters then letWaitersIn(held, tonumber(settledAt)) end
+    end
   end
   if resultsKey then
     -- The outcome of a batch's line is kept until the batch has stored it, whoever settles it and whoever waits for it.

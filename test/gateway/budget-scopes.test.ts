@@ -1,0 +1,166 @@
+/** Budgets at every scope, as callers and operators see them. */
+import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
+import { until } from '../helpers/until.js';
+
+/** 1,000 tokens of output of gpt-4o-mini cost 0.0006 USD, and the prompt some more. */
+const OUTPUT = { prompt_tokens: 10, completion_tokens: 1_000 };
+const COST = 0.0006015;
+const MINI = { provider: 'openai', model: 'gpt-4o-mini', max_tokens: 1_000 };
+const NANO = { provider: 'openai', model: 'gpt-4.1-nano', max_tokens: 1_000 };
+
+const hold = new Hold();
+let gateway: Gateway;
+let admin: CallAdmin;
+test.before(async () => {
+  const routes = { fast: [MINI], cheap: [NANO] };
+  const day = (scope: string, usd: number, more = {}) => ({ scope, window: 'day', usd, ...more });
+  gateway = await startGateway({
+    workers: 1,
+    apis: 2,
+    providers: { openai: { circuit_failures: 0, max_wait_ms: 120_000 } },
+    workspaces: {
+      people: {
+        routes,
+        limits: {
+          time_zone: 'Asia/Kolkata',
+          budgets: [day('end_user', 0.001), { scope: 'run', window: 'total', usd: 0.001 }, day('workspace', 10)],
+        },
+      },
+      patient: { routes, limits: { budgets: [day('key', 0.003)] } },
+      thrifty: {
+        routes,
+        limits: { budgets: [day('workspace', 0.001, { when_spent: { route: 'cheap', usd: 0.001 } })] },
+      },
+      places: { routes, limits: { concurrent_requests: 2 } },
+    },
+    simulator: { latencyMs: hold.latency },
+  });
+  admin = adminOf(gateway);
+  hold.release();
+  gateway.simulator.script({ match: { textIncludes: 'Hello' }, action: { usage: OUTPUT } });
+});
+test.after.always(async () => {
+  hold.release();
+  await gateway?.stop();
+});
+
+const ask = (workspace: string, body: object = {}, headers: Record<string, string> = {}): Promise<ChatAnswer> =>
+  gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: 'Hello' }], ...body },
+    { key: gateway.keys[workspace] ?? '', headers },
+  );
+const ownBudgets = async (workspace: string, query = '', headers = {}) => {
+  const own = { authorization: `Bearer ${gateway.keys[workspace]}`, ...headers };
+  return (await fetch(`${gateway.url}/v1/budget${query}`, { headers: own })).json() as Promise<{
+    data: Record<string, string | null>[];
+  }>;
+};
+
+test.serial('each end user and each run has its own budget, and sees what is left of it', async (t) => {
+  const users = ['ann', 'ann', 'bob'];
+  const answers: ChatAnswer[] = [];
+  for (const [i, user] of users.entries()) answers.push(await ask('people', { user }, { 'x-gateway-tags': `run=${i}` }));
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 429, 200],
+  );
+  const [, refused] = answers;
+  t.regex(refused?.body.error.message ?? '', /^The budget for each end user, a day does not cover .* It renews at /);
+  t.is(refused?.headers.get('x-should-retry'), 'false');
+  t.true(Number(refused?.headers.get('retry-after')) > 0);
+  // Newer clients name the end user in another field.
+  t.is((await ask('people', { safety_identifier: 'ann' }, { 'x-gateway-tags': 'run=9' })).status, 429);
+  const run = await ask('people', { user: 'eve' }, { 'x-gateway-tags': 'run=0' });
+  t.regex(run.body.error.message, /^The budget for each run, in total /);
+
+  const { data } = await ownBudgets('people', '?user=ann', { 'x-gateway-tags': 'run=0' });
+  t.deepEqual(
+    data.map(({ scope, value, spent_usd }) => [scope, value, spent_usd]),
+    [
+      ['run', '0', COST.toFixed(6)],
+      ['end_user', 'ann', COST.toFixed(6)],
+      ['workspace', null, (2 * COST).toFixed(6)],
+    ],
+  );
+  // Midnight in Kolkata.
+  t.regex(data[1]?.renews_at ?? '', /T18:30:00\.000Z$/);
+  t.is(data[0]?.renews_at, null);
+});
+
+test.serial('an operator sees every value, and an erased end user no longer by name', async (t) => {
+  const read = async () => (await admin('GET', '/workspaces/people/budgets')).body.data;
+  const users = async () =>
+    (await read()).filter(({ scope }: { scope: string }) => scope === 'end_user').map(({ value }: { value: string }) => value);
+  t.deepEqual((await users()).sort(), ['ann', 'bob']);
+  t.is((await admin('DELETE', '/workspaces/people/users/ann')).status, 200);
+  t.deepEqual(new Set(await users()), new Set(['bob', null]));
+  t.is((await ask('people', { user: 'ann' })).status, 429);
+});
+
+test.serial('while money is only reserved, requests wait for it instead of being refused', async (t) => {
+  hold.hold();
+  const before = gateway.simulator.calls.length;
+  const answers = Array.from({ length: 4 }, () => ask('patient'));
+  const waiting = () => gateway.redis.hlen(gateway.names.money('patient', 'waiting'));
+  // Each may cost up to 0.0008 USD and costs 0.0006.
+  await until('one waits', async () => (await waiting()) === 1 && gateway.simulator.calls.length >= before + 3);
+  hold.release();
+  t.deepEqual(
+    (await Promise.all(answers)).map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+  const [own] = (await ownBudgets('patient')).data;
+  t.is(own?.spent_usd, (4 * COST).toFixed(6));
+  t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('a caller who hangs up while it waits leaves nothing behind', async (t) => {
+  hold.hold();
+  const running = [ask('places'), ask('places')];
+  const { redis, names } = gateway;
+  await until('both places are taken', async () => (await redis.zcard(names.reservations('places'))) === 2);
+  const gone = new AbortController();
+  const waits = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.keys.places}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'Hello' }] }),
+    signal: gone.signal,
+  }).catch(() => 'gone');
+  await until('it waits', async () => (await redis.hlen(names.money('places', 'waiting'))) === 1);
+  gone.abort();
+  t.is(await waits, 'gone');
+  await until('it has left', async () => (await redis.hlen(names.money('places', 'waiting'))) === 0);
+  const third = ask('places');
+  await until('another waits', async () => (await redis.hlen(names.money('places', 'waiting'))) === 1);
+  hold.release();
+  for (const each of [...running, third]) t.is((await each).status, 200);
+  await until('all places are free', async () => (await redis.zcard(names.reservations('places'))) === 0);
+  const codes = (await gateway.log()).filter(({ workspace }) => workspace === 'places').map(({ code }) => code);
+  t.deepEqual(codes.filter((code) => code !== null), ['cancelled']);
+});
+
+test.serial('a spent budget sends requests to a cheaper route, under a budget of its own', async (t) => {
+  const first = await ask('thrifty');
+  t.is(first.headers.get('x-gateway-budget-route'), null);
+  const second = await ask('thrifty');
+  t.is(second.status, 200);
+  t.is(second.headers.get('x-gateway-budget-route'), 'cheap');
+  t.is(second.headers.get('x-gateway-model'), 'gpt-4.1-nano');
+  t.is(second.body.model, 'fast');
+  const entry = (await gateway.log()).find(({ insteadOf }) => insteadOf !== undefined);
+  t.like(entry, { route: 'cheap', insteadOf: 'fast', model: 'fast' });
+  const spend = (await admin('GET', '/spend?workspace=thrifty&by=route&since=1d')).body.data;
+  t.deepEqual(spend.map(({ route }: { route: string }) => route).sort(), ['cheap', 'fast']);
+  let last = second;
+  for (let i = 0; i < 4 && last.status === 200; i++) last = await ask('thrifty');
+  t.is(last.status, 429);
+  const { data } = await ownBudgets('thrifty');
+  t.deepEqual(
+    data.map(({ route }) => route),
+    [null, 'cheap'],
+  );
+  t.true(data.every(({ left_usd }) => Number(left_usd) >= 0));
+});
