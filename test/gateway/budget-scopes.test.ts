@@ -26,13 +26,17 @@ test.before(async () => {
         routes,
         limits: {
           time_zone: 'Asia/Kolkata',
-          budgets: [day('end_user', 0.001), { scope: 'run', window: 'total', usd: 0.001 }, day('workspace', 10)],
+          budgets: [
+            day('end_user', 0.0018),
+            { scope: 'run', window: 'total', usd: 0.0018 },
+            day('workspace', 10),
+          ],
         },
       },
-      patient: { routes, limits: { budgets: [day('key', 0.003)] } },
+      patient: { routes, limits: { budgets: [day('key', 0.0039)] } },
       thrifty: {
         routes,
-        limits: { budgets: [day('workspace', 0.001, { when_spent: { route: 'cheap', usd: 0.001 } })] },
+        limits: { budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })] },
       },
       places: { routes, limits: { concurrent_requests: 2 } },
     },
@@ -47,7 +51,11 @@ test.after.always(async () => {
   await gateway?.stop();
 });
 
-const ask = (workspace: string, body: object = {}, headers: Record<string, string> = {}): Promise<ChatAnswer> =>
+const ask = (
+  workspace: string,
+  body: object = {},
+  headers: Record<string, string> = {},
+): Promise<ChatAnswer> =>
   gateway.chat(
     { model: 'fast', messages: [{ role: 'user', content: 'Hello' }], ...body },
     { key: gateway.keys[workspace] ?? '', headers },
@@ -62,13 +70,17 @@ const ownBudgets = async (workspace: string, query = '', headers = {}) => {
 test.serial('each end user and each run has its own budget, and sees what is left of it', async (t) => {
   const users = ['ann', 'ann', 'bob'];
   const answers: ChatAnswer[] = [];
-  for (const [i, user] of users.entries()) answers.push(await ask('people', { user }, { 'x-gateway-tags': `run=${i}` }));
+  for (const [i, user] of users.entries())
+    answers.push(await ask('people', { user }, { 'x-gateway-tags': `run=${i}` }));
   t.deepEqual(
     answers.map(({ status }) => status),
     [200, 429, 200],
   );
   const [, refused] = answers;
-  t.regex(refused?.body.error.message ?? '', /^The budget for each end user, a day does not cover .* It renews at /);
+  t.regex(
+    refused?.body.error.message ?? '',
+    /^The budget for each end user, a day does not cover .* It renews at /,
+  );
   t.is(refused?.headers.get('x-should-retry'), 'false');
   t.true(Number(refused?.headers.get('retry-after')) > 0);
   // Newer clients name the end user in another field.
@@ -93,10 +105,12 @@ test.serial('each end user and each run has its own budget, and sees what is lef
 test.serial('an operator sees every value, and an erased end user no longer by name', async (t) => {
   const read = async () => (await admin('GET', '/workspaces/people/budgets')).body.data;
   const users = async () =>
-    (await read()).filter(({ scope }: { scope: string }) => scope === 'end_user').map(({ value }: { value: string }) => value);
+    (await read())
+      .filter(({ scope }: { scope: string }) => scope === 'end_user')
+      .map(({ value }: { value: string }) => value);
   t.deepEqual((await users()).sort(), ['ann', 'bob']);
   t.is((await admin('DELETE', '/workspaces/people/users/ann')).status, 200);
-  t.deepEqual(new Set(await users()), new Set(['bob', null]));
+  t.deepEqual((await users()).map(String).sort(), ['bob', 'null']);
   t.is((await ask('people', { user: 'ann' })).status, 429);
 });
 
@@ -105,8 +119,11 @@ test.serial('while money is only reserved, requests wait for it instead of being
   const before = gateway.simulator.calls.length;
   const answers = Array.from({ length: 4 }, () => ask('patient'));
   const waiting = () => gateway.redis.hlen(gateway.names.money('patient', 'waiting'));
-  // Each may cost up to 0.0008 USD and costs 0.0006.
-  await until('one waits', async () => (await waiting()) === 1 && gateway.simulator.calls.length >= before + 3);
+  // Each may cost up to 0.0013 USD.
+  await until(
+    'one waits',
+    async () => (await waiting()) === 1 && gateway.simulator.calls.length >= before + 3,
+  );
   hold.release();
   t.deepEqual(
     (await Promise.all(answers)).map(({ status }) => status),
@@ -138,15 +155,20 @@ test.serial('a caller who hangs up while it waits leaves nothing behind', async 
   hold.release();
   for (const each of [...running, third]) t.is((await each).status, 200);
   await until('all places are free', async () => (await redis.zcard(names.reservations('places'))) === 0);
-  const codes = (await gateway.log()).filter(({ workspace }) => workspace === 'places').map(({ code }) => code);
-  t.deepEqual(codes.filter((code) => code !== null), ['cancelled']);
+  const codes = (await gateway.log())
+    .filter(({ workspace }) => workspace === 'places')
+    .map(({ code }) => code);
+  t.deepEqual(
+    codes.filter((code) => code !== null),
+    ['cancelled'],
+  );
 });
 
 test.serial('a spent budget sends requests to a cheaper route, under a budget of its own', async (t) => {
   const first = await ask('thrifty');
   t.is(first.headers.get('x-gateway-budget-route'), null);
   const second = await ask('thrifty');
-  t.is(second.status, 200);
+  t.is(second.status, 200, JSON.stringify(second.body));
   t.is(second.headers.get('x-gateway-budget-route'), 'cheap');
   t.is(second.headers.get('x-gateway-model'), 'gpt-4.1-nano');
   t.is(second.body.model, 'fast');

@@ -286,6 +286,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),
     names.spent('<workspace>'),
+    names.money('<workspace>', '<key>'),
     names.budgets('<workspace>'),
     names.turnedAway('<hour>'),
     names.adjustments('<month>'),

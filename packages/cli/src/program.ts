@@ -6,6 +6,7 @@ import { addAlertCommands } from './commands/alerts.js';
 import { addApplyCommand } from './commands/apply.js';
 import { addAuditCommand } from './commands/audit.js';
 import { addBatchCommands } from './commands/batches.js';
+import { addBudgetCommands } from './commands/budgets.js';
 import { addCheckCommand } from './commands/check.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
@@ -82,6 +83,7 @@ Exit status:
   addKeyCommands(program, cli);
   addRouteCommands(program, cli);
   addLimitCommands(program, cli);
+  addBudgetCommands(program, cli);
   addModelCommands(program, cli);
   addApplyCommand(program, cli);
   addCheckCommand(program, cli);

@@ -1,10 +1,10 @@
 /** Builds what reads and erases requests, in Redis' log and in the archive's database where there is one. */
 import type { AdminContext } from '@sluice/api/admin-listener';
 import { addErasure, eraseUser, hasErasure } from '@sluice/shared/archive/erasures';
-import { forgetUserInBudgets } from '@sluice/shared/queue/budget-state';
 import { explainFailure } from '@sluice/shared/archive/explain';
 import { readCopies } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
+import { forgetUserInBudgets } from '@sluice/shared/queue/budget-state';
 import type { Redis } from 'ioredis';
 import { ArchiveReader } from './archive-reader.js';
 import { LogFollowers } from './follow-log.js';

@@ -5,6 +5,7 @@
 import type { SpendField } from '@sluice/shared/admin-api';
 import { type Connection, inTransaction } from '@sluice/shared/archive/database';
 import { isForFilesAlone } from '@sluice/shared/archive/replacement';
+import { linesOf } from '@sluice/shared/archive/spend-of';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
@@ -54,7 +55,7 @@ export class ArchiveSpend {
         const written = await this.#written(connection, entries);
         for (const entry of entries) {
           if (written.has(entry.id)) continue;
-          for (const line of linesOf(entry, question)) addLine(rows, line);
+          for (const line of linesOfEntry(entry, question)) addLine(rows, line);
           // An erasure between two reads may have put the same request at the end once more.
           written.add(entry.id);
         }
@@ -135,13 +136,26 @@ export function spendStatement(schema: string, question: SpendQuestion): Stateme
     where.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
   if (workspaces) where.add((p) => `workspace = ANY(${p})`, [...workspaces]);
   const sums = COLUMNS.map((column) => `sum(${column}) AS ${column}`);
+  // Rows of spend know no end users, because a row for each would be one for nearly each request.
+  const needsUsers = by.includes('end_user') || filter.end_user !== undefined;
+  const source = needsUsers ? `(${linesOf(requestsBetween(schema))}) AS lines` : `${schema}.spend`;
   const text = `SELECT ${[...groups.map(({ text }, i) => `${text} AS g${i}`), ...COLUMNS].join(', ')} FROM (
       SELECT ${[...groups.map(({ key }, i) => `${key} AS g${i}`), ...sums].join(', ')}
-       FROM ${schema}.spend
+       FROM ${source}
       WHERE quarter >= ${momentOf('$2::date::timestamp')} AND quarter < ${momentOf('($3::date + 1)::timestamp')}
         AND ${where.text}
       ${by.length > 0 ? `GROUP BY ${groups.map((_, i) => i + 1).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}) AS summed`;
   return { text, values: where.values };
+}
+
+/** A request is accepted up to this long before it ends, as a line of a batch. Its partition goes by that. */
+const LONGEST_REQUEST = '8 days';
+
+function requestsBetween(schema: string): string {
+  const from = momentOf('$2::date::timestamp');
+  const to = momentOf('($3::date + 1)::timestamp');
+  return `(SELECT * FROM ${schema}.requests WHERE settled_at >= ${from} AND settled_at < ${to}
+    AND accepted_at >= ${from} - interval '${LONGEST_REQUEST}' AND accepted_at < ${to}) AS requests`;
 }
 
 /** The local day or month in which the question begins. */
@@ -170,14 +184,14 @@ function addLine(rows: Map<string, SpendRow>, { group, sums }: Line): void {
 }
 
 /** What an entry of the log adds to what was spent: the call that served, and those whose bill nobody knows. */
-function linesOf(
+function linesOfEntry(
   entry: LogEntry,
   { by, from, to, timeZone, filter, tags = [], workspaces }: SpendQuestion,
 ): Line[] {
   const day = localDay(entry.settledAt, timeZone);
   if (day < from || day > to || (workspaces && !workspaces.has(entry.workspace))) return [];
   if (tags.some(([name, value]) => entry.tags?.[name] !== value)) return [];
-  const { workspace, keyId: key, route, served } = entry;
+  const { workspace, keyId: key, route, served, user: endUser = null } = entry;
   const lines: { provider: string; model: string; sums: Line['sums'] }[] = entry.attempts.flatMap(
     ({ provider, model, estimate }) =>
       estimate === undefined ? [] : [{ provider, model, sums: { unknown: 1n, estimated: BigInt(estimate) } }],
@@ -197,7 +211,16 @@ function linesOf(
     });
   }
   return lines.flatMap(({ provider, model, sums }) => {
-    const whole: Group = { workspace, key, route, provider, model, day, month: day.slice(0, 7) };
+    const whole: Group = {
+      workspace,
+      key,
+      route,
+      provider,
+      model,
+      end_user: endUser,
+      day,
+      month: day.slice(0, 7),
+    };
     if (Object.entries(filter).some(([field, value]) => whole[field as keyof Group] !== value)) return [];
     const textOf = (field: SpendField) =>
       field.startsWith('tag:') ? tagOf(entry, field.slice(4)) : (whole[field] ?? null);

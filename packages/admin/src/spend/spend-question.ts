@@ -10,8 +10,8 @@ const MAX_DAYS = 3_660;
 const DAY_MS = 86_400_000;
 
 export function toSpendQuestion(query: SpendQuery, now: number): SpendQuestion {
-  const { tz, by, top, tag, workspace, route, provider, model, key_id: key } = query;
-  const filters = Object.entries({ workspace, route, provider, model, key });
+  const { tz, by, top, tag, workspace, route, provider, model, key_id: key, user } = query;
+  const filters = Object.entries({ workspace, route, provider, model, key, end_user: user });
   return {
     ...daysOf(query, now),
     timeZone: tz,
@@ -38,12 +38,13 @@ export function daysOf(
   return { from: day(since, beginning), to: day(until, end) };
 }
 
-/** Whether the ledger in Redis has no answer: it knows no keys and no tags, and its days are UTC's. */
+/** Whether the ledger in Redis has no answer: it knows no keys, end users and tags, and its days are UTC's. */
 export function needsArchive({ by, timeZone, filter, tags }: SpendQuestion): boolean {
   return (
     timeZone !== 'UTC' ||
     tags !== undefined ||
     filter.key !== undefined ||
-    by.some((field) => field === 'key' || field.startsWith('tag:'))
+    filter.end_user !== undefined ||
+    by.some((field) => field === 'key' || field === 'end_user' || field.startsWith('tag:'))
   );
 }

@@ -12,7 +12,10 @@ export interface BudgetRouteParts {
 }
 
 /** GET /v1/budget: what is left of the budgets that a request of this caller would concern. */
-export function createBudgetRoute({ directory, readOwnBudgets }: BudgetRouteParts): Middleware<Authenticated> {
+export function createBudgetRoute({
+  directory,
+  readOwnBudgets,
+}: BudgetRouteParts): Middleware<Authenticated> {
   return async (ctx) => {
     const { workspace, id: keyId } = ctx.state.key;
     const { limits = {} } = (await directory.findWorkspace(workspace)) ?? {};

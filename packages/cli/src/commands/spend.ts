@@ -31,7 +31,7 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       )
       .option(
         '--by <fields>',
-        'what the sums are for: workspace, key, route, provider, model, day, month or tag:<name>; several with commas',
+        'what the sums are for: workspace, key, route, provider, model, end_user, day, month or tag:<name>; several with commas',
         'workspace',
       )
       .option('--since <when>', `first day: ${DAYS}`)
@@ -41,6 +41,7 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       .option('--workspace <workspace>', 'only this workspace')
       .option('--key <id>', 'only this key, by its id')
       .option('--tag <name=value>', 'only what has this tag')
+      .option('--user <user>', 'only this end user')
       .option('--route <alias>', 'only this route')
       .option('--provider <provider>', 'only this provider')
       .option('--model <model>', 'only this model, by the provider’s id for it')
@@ -54,6 +55,7 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       .addOption(new Option('--csv', 'the same as --export csv').implies({ export: 'csv' })),
     'spend --by model --since 7d',
     'spend --by workspace --month 2026-11 --csv > teams.csv',
+    'spend --by end_user --workspace demo --since 7d',
     'spend --by tag:feature --month 2026-11 --tz Europe/Berlin',
     'spend --month 2026-11 --export focus > focus.csv',
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',

@@ -1,4 +1,4 @@
-/** Budgets of a workspace, and of those who use it: docs/adr/0034-budgets-at-every-scope.md. */
+/** Budgets of a workspace, and of those who use it: docs/adr/0038-budgets-at-every-scope.md. */
 import { type List, moment, momentOrNull, picodollars, textOrNull, usd } from './common.js';
 import * as s from './structs.js';
 
@@ -102,7 +102,9 @@ const stateFields = {
   value: textOrNull.about(
     'The key, end user, run or value of the tag. Null: the workspace, or requests that name none.',
   ),
-  route: textOrNull.about('The route that takes over when the budget is spent, where this is its part. Else null.'),
+  route: textOrNull.about(
+    'The route that takes over when the budget is spent, where this is its part. Else null.',
+  ),
   budget_usd: usd,
   spent_usd: usd,
   spent_picodollars: picodollars,

@@ -72,6 +72,10 @@ const tag = parameter(
 
 const workspace = parameter(text, 'Id of a workspace.');
 const keyId = parameter(text, 'Id of a key.');
+const user = parameter(
+  s.textOf({ pattern: /^[^\p{Cc}]{1,512}$/u, allowed: 'a text of 1 to 512 characters' }),
+  'The caller’s own end user.',
+);
 const place = {
   workspace,
   route: parameter(text, 'Name of a route.'),
@@ -93,10 +97,7 @@ const followed = {
     '429, or 4xx for all of its kind.',
   ),
   tag,
-  user: parameter(
-    s.textOf({ pattern: /^[^\p{Cc}]{1,512}$/u, allowed: 'a text of 1 to 512 characters' }),
-    'The caller’s own end user.',
-  ),
+  user,
   min_ms: parameter(amount, 'Took at least so long.'),
   max_ms: parameter(amount, 'Took at most so long.'),
   min_cost_usd: parameter(amount, 'Cost at least so much.'),
@@ -176,7 +177,7 @@ export const spendQuery = s.fields(
       by.about({
         type: 'string',
         description:
-          'Any of workspace, key, route, provider, model, day, month, tag:<name>, with commas. Default: workspace.',
+          'Any of workspace, key, route, provider, model, end_user, day, month, tag:<name>, with commas. Default: workspace.',
       }),
       'workspace',
     ),
@@ -187,6 +188,7 @@ export const spendQuery = s.fields(
       ),
     ),
     key_id: keyId,
+    user,
     tag,
     ...place,
     format: s.withDefault(

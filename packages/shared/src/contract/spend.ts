@@ -29,6 +29,7 @@ const groupFields = {
   route: textOrNull,
   provider: s.text(),
   model: s.text(),
+  end_user: textOrNull,
   day: s.text(),
   month: s.text(),
 };

@@ -5,7 +5,16 @@ import type { ScopedBudgetState } from '../contract/budget.js';
 import type { LimitsConfig } from '../contract/limits.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { formatUsd } from '../registry/price.js';
-import { type Counter, countersOf, digestOf, limitOf, nameOf, prefixOf, type Spender, toBudgetPicodollars } from './budgets.js';
+import {
+  type Counter,
+  countersOf,
+  digestOf,
+  limitOf,
+  nameOf,
+  prefixOf,
+  type Spender,
+  toBudgetPicodollars,
+} from './budgets.js';
 import { estimatedMonth } from './workspace-limits.js';
 
 const AT_ONCE = 250;
@@ -47,7 +56,13 @@ export async function readAllBudgets(
     const single = budget.scope === 'workspace' || budget.value !== undefined;
     const first = nameOf(budget, budget.value ?? '', window);
     const all = single && !known.has(first) ? [first, ...found] : found;
-    return all.map((name) => ({ name, budget, value: budget.value ?? '', window, isSpare: name.endsWith('+') }));
+    return all.map((name) => ({
+      name,
+      budget,
+      value: budget.value ?? '',
+      window,
+      isSpare: name.endsWith('+'),
+    }));
   });
   const states = await readCounters(redis, names, workspace, counters);
   const month = await readMonth(redis, names, workspace, limits, now);
@@ -67,7 +82,8 @@ export async function forgetUserInBudgets(
     if (!name.startsWith('end_user') || !(name.endsWith(end) || name.endsWith(`${end}+`))) continue;
     const key = names.money(workspace, `counter:${name}`);
     const what = await redis.hget(key, 'what');
-    if (what !== null) await redis.hset(key, 'what', JSON.stringify({ ...JSON.parse(what), value: undefined }));
+    if (what !== null)
+      await redis.hset(key, 'what', JSON.stringify({ ...JSON.parse(what), value: undefined }));
   }
 }
 
@@ -75,7 +91,10 @@ export async function forgetUserInBudgets(
 function withSpares(counters: readonly Counter[]): Counter[] {
   return counters.flatMap((counter) =>
     typeof counter.budget.when_spent === 'object'
-      ? [counter, { ...counter, isSpare: true, name: nameOf(counter.budget, counter.value, counter.window, true) }]
+      ? [
+          counter,
+          { ...counter, isSpare: true, name: nameOf(counter.budget, counter.value, counter.window, true) },
+        ]
       : [counter],
   );
 }
@@ -94,7 +113,11 @@ async function readCounters(
     );
     for (const [at, [spent, estimated, reserved, what]] of (await Promise.all(read)).entries()) {
       const counter = some[at] as Counter;
-      const use = { spent: BigInt(spent ?? 0), estimated: BigInt(estimated ?? 0), reserved: BigInt(reserved ?? 0) };
+      const use = {
+        spent: BigInt(spent ?? 0),
+        estimated: BigInt(estimated ?? 0),
+        reserved: BigInt(reserved ?? 0),
+      };
       const { value = counter.value } = JSON.parse(what ?? '{}') as { value?: string };
       states.push(stateOf({ ...counter, value }, limitOf(counter), use));
     }
@@ -115,7 +138,11 @@ async function readMonth(
     redis.hmget(names.spent(workspace), month, estimatedMonth(month)),
     redis.get(names.reserved(workspace)),
   ]);
-  const use = { spent: BigInt(spent ?? 0), estimated: BigInt(estimated ?? 0), reserved: BigInt(reserved ?? 0) };
+  const use = {
+    spent: BigInt(spent ?? 0),
+    estimated: BigInt(estimated ?? 0),
+    reserved: BigInt(reserved ?? 0),
+  };
   const window = windowOf('month', now, 'UTC');
   const budget = { scope: 'workspace', window: 'month', usd: budgetUsdPerMonth } as const;
   const counter = { name: '', budget, value: '', window, isSpare: false };

@@ -1,6 +1,6 @@
 /**
  * The budgets of a workspace beside its monthly one: for itself, each key, each end user, each value of a tag, each run
- * (docs/adr/0034-budgets-at-every-scope.md).
+ * (docs/adr/0038-budgets-at-every-scope.md).
  *
  * Every value of a budget has a counter for each window (lua/parts/room.lua). A request reserves in the counters that concern
  * it, and is booked in the same ones when it ends, also when their window is over by then.

@@ -1,6 +1,6 @@
 /** Erases rows of the archive, within a transaction. Each function returns how many requests it concerned. */
 import type { Connection } from '@sluice/shared/archive/database';
-import { SPEND_GROUP, SPEND_SUMS, spendOf } from './spend-of.js';
+import { SPEND_GROUP, SPEND_SUMS, spendOf } from '@sluice/shared/archive/spend-of';
 
 export async function eraseWorkspace(
   connection: Connection,

@@ -4,12 +4,12 @@
  */
 import { type Database, inTransaction } from '@sluice/shared/archive/database';
 import { grantInsertAndSelect, migrate, readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
+import { SPEND_GROUP, SPEND_SUMS } from '@sluice/shared/archive/spend-of';
 import type { ArchiveConfig } from '@sluice/shared/config/gateway-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { eraseUser, eraseWorkspace } from './erase-rows.js';
 import { dropPartitions, makePartitions } from './partitions.js';
-import { SPEND_GROUP, SPEND_SUMS } from './spend-of.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

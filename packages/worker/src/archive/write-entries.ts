@@ -5,7 +5,7 @@
  */
 import { type Database, inTransaction, sqlState } from '@sluice/shared/archive/database';
 import { ERASURE_LOCK } from '@sluice/shared/archive/erasures';
-import { spendOf } from './spend-of.js';
+import { spendOf } from '@sluice/shared/archive/spend-of';
 
 export interface StreamEntry {
   /** In the log's stream: `<ms>-<sequence>`. */

@@ -23,7 +23,9 @@ export function RangeFields({ place, range, by, hasArchive }: RangeFieldsProps) 
       <Select
         label="Summed by"
         value={by}
-        choices={GROUPS.filter(([each]) => hasArchive || each === by || (each !== 'key' && each !== 'tag'))}
+        choices={GROUPS.filter(
+          ([each]) => hasArchive || each === by || !['key', 'tag', 'end_user'].includes(each),
+        )}
         onChange={set('by')}
       />
       {by === 'tag' && (

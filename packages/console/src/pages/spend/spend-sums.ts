@@ -6,6 +6,7 @@ export const GROUPS = [
   ['route', 'Route'],
   ['model', 'Model'],
   ['provider', 'Provider'],
+  ['end_user', 'End user'],
   ['tag', 'Tag'],
   ['day', 'Day'],
   ['month', 'Month'],
@@ -38,15 +39,20 @@ export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
   estimated: number;
 }
 
-/** A route and a key mean something only beside their workspace. */
+/** A route, a key and an end user mean something only beside their workspace. */
 export function fieldsOf({ by, tag }: Grouping): SpendField[] {
-  if (by === 'route' || by === 'key') return ['workspace', by];
+  if (by === 'route' || by === 'key' || by === 'end_user') return ['workspace', by];
   if (by !== 'tag') return [by];
   return tag === '' ? [] : [`tag:${tag}`];
 }
 
 export function nameOf(row: PresentedSpend, grouping: Grouping): string {
-  const missing = grouping.by === 'tag' ? `without ${grouping.tag}` : 'direct model ids';
+  const missing =
+    grouping.by === 'tag'
+      ? `without ${grouping.tag}`
+      : grouping.by === 'end_user'
+        ? 'no end user'
+        : 'direct model ids';
   return fieldsOf(grouping)
     .map((field) => row[field] ?? missing)
     .join(' / ');

@@ -50,6 +50,15 @@ export const CHOICE_LIMITS: readonly ChoiceLimit[] = [
       ['fail', 'Their lines fail'],
     ],
   },
+  {
+    name: 'when_full',
+    label: 'While others hold all places, turns or money',
+    choices: [
+      ['', 'By default: requests wait'],
+      ['wait', 'Requests wait'],
+      ['refuse', 'Requests are refused'],
+    ],
+  },
 ];
 
 export type LimitsForm = Record<LimitName, string>;

@@ -1,15 +1,19 @@
 import type { DirectoryOverview, LimitsInUse, Spend, Workspace } from '@sluice/shared/admin-api';
+import { type Budget, budgetWords, type ScopedBudgetList } from '@sluice/shared/contract/budget';
 import { chainText } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { count, counted, date, usd } from '../../format.js';
 import { formatPlace, goTo } from '../../location.js';
 import { useMay } from '../../permissions.js';
+import { Confirm } from '../../ui/confirm.js';
 import { Page } from '../../ui/page.js';
 import { Empty, Waiting } from '../../ui/small.js';
 import { type Polled, usePoll } from '../../use-poll.js';
 import { IssueDialog } from '../keys/issue-dialog.js';
 import { KeyTable } from '../keys/key-table.js';
+import { BudgetDialog } from './budget-dialog.js';
+import { BudgetsSection } from './budgets-section.js';
 import { DeleteDialog } from './delete-dialog.js';
 import { EraseUserDialog } from './erase-user-dialog.js';
 import { LimitsDialog } from './limits-dialog.js';
@@ -18,19 +22,21 @@ import { SettingsDialog } from './settings-dialog.js';
 
 const EVERY_MS = 5_000;
 
-type Doing = 'limits' | 'settings' | 'issue' | 'erase user' | 'delete';
+type Doing = 'limits' | 'budget' | 'settings' | 'issue' | 'erase user' | 'delete';
 
 /** One workspace: what it may use, what it has used, and who and what belongs to it. */
 export function WorkspaceView({ id, directory }: { id: string; directory: Polled<DirectoryOverview> }) {
   const [doing, setDoing] = useState<Doing | undefined>();
+  const [removing, setRemoving] = useState<Budget | undefined>();
   const may = useMay();
   const month = new Date().toISOString().slice(0, 7);
   const use = usePoll(`workspace ${id}`, EVERY_MS, async (client, signal) => {
-    const [limits, spend] = await Promise.all([
+    const [limits, spend, budgets] = await Promise.all([
       client.get<LimitsInUse>(path`/workspaces/${id}/limits`, signal),
       client.get<Spend>(`/spend?month=${month}&by=workspace&workspace=${encodeURIComponent(id)}`, signal),
+      client.get<ScopedBudgetList & { total: number }>(path`/workspaces/${id}/budgets`, signal),
     ]);
-    return { limits, spend };
+    return { limits, spend, budgets };
   });
   const workspace = directory.data?.workspaces.find((each) => each.id === id);
   if (!directory.data || !workspace)
@@ -78,6 +84,21 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
         {use.data && <SpentThisMonth id={id} month={month} spend={use.data.spend} />}
         <AllowedModels workspace={workspace} />
       </section>
+      <section class="card" aria-labelledby="budgets">
+        <div class="page-head">
+          <h2 id="budgets">Budgets of keys, end users, tags and runs</h2>
+          {may('admin') && use.data && button('budget', 'Add a budget')}
+        </div>
+        {use.data ? (
+          <BudgetsSection
+            budgets={use.data.limits.budgets ?? []}
+            states={use.data.budgets}
+            onRemove={may('admin') ? (budget) => setRemoving(budget) : undefined}
+          />
+        ) : (
+          <Waiting polled={use} />
+        )}
+      </section>
       <section aria-labelledby="keys">
         <div class="page-head">
           <h2 id="keys">Keys</h2>
@@ -123,6 +144,29 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
       )}
       {doing === 'limits' && use.data && (
         <LimitsDialog workspace={id} limits={use.data.limits} onClose={close} onDone={done} />
+      )}
+      {doing === 'budget' && use.data && (
+        <BudgetDialog workspace={id} budgets={use.data.limits.budgets ?? []} onClose={close} onDone={done} />
+      )}
+      {removing && use.data && (
+        <Confirm
+          title="Remove the budget?"
+          verb="Remove it"
+          onClose={() => setRemoving(undefined)}
+          work={async (client) => {
+            const budgets = (use.data?.limits.budgets ?? []).filter((each) => each !== removing);
+            await client.send('PATCH', path`/workspaces/${id}/limits`, { budgets });
+          }}
+          onDone={() => {
+            setRemoving(undefined);
+            use.reload();
+          }}
+        >
+          <p>
+            {usd(removing.usd)} for {budgetWords(removing)}. What was spent of it is forgotten when its window
+            ends.
+          </p>
+        </Confirm>
       )}
       {doing === 'settings' && <SettingsDialog workspace={workspace} onClose={close} onDone={done} />}
       {doing === 'issue' && <IssueDialog workspaces={[id]} workspace={id} onClose={done} />}
