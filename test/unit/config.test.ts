@@ -188,6 +188,9 @@ workspaces:
         unpricedModels: 'allow' as const,
         weight: 3,
         batchesOverBudget: undefined,
+        whenFull: undefined,
+        timeZone: undefined,
+        budgets: undefined,
       },
       routes: new Map([
         [

@@ -4,7 +4,7 @@ import type { QueueReading } from '@sluice/api/cell/read-queue';
 import { ALERT_MINUTES, type AlertKindName, alertKind } from '@sluice/shared/contract/alert';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { TurnedAway } from '@sluice/shared/queue/turned-away';
-import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
+import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import type { TrafficReader } from '../log/traffic-reader.js';

@@ -3,8 +3,8 @@ import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import type { Spender } from '@sluice/shared/queue/budgets';
 import type { Middleware } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
-import { readTags, readUser, TAGS_HEADER } from '../chat/tags.js';
 import type { Authenticated } from '../http/authenticate.js';
+import { readTags, readUser, TAGS_HEADER } from './tags.js';
 
 export interface BudgetRouteParts {
   directory: DirectoryCache;
