@@ -381,3 +381,18 @@ test('whatever order requests come, wait, end and die in, no budget is overspent
     t.is(await bench.redis.hlen(world.names.money('demo', 'waiting')), 0);
   }
 });
+
+test('what was reserved for a request that waited in a process that is gone lapses soon', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))]);
+  const patient = { mostWaitMs: 600_000, deadline: Date.now() + 600_000 };
+  const first = await world.ask('first');
+  t.is((await world.ask('gone', patient)).as, 'waits');
+  await world.end('first', first, false);
+  const { redis } = bench;
+  const [, lapsesAt] = await redis.zrange(world.names.reservations('demo'), '0', '-1', 'WITHSCORES');
+  t.true(Number(lapsesAt) < Date.now() + 60_000);
+  // One that lives confirms it.
+  t.is((await world.ask('gone', patient, 'again')).as, 'admitted');
+  const [, confirmed] = await redis.zrange(world.names.reservations('demo'), '0', '-1', 'WITHSCORES');
+  t.true(Number(confirmed) > Date.now() + 300_000);
+});

@@ -414,6 +414,24 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'not_found'",
   },
   {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/lua/parts/room.lua',
+    from: "if taken + amount > limit then return",
+    to: "if taken > limit then return",
+  },
+  {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/lua/parts/book.lua',
+    from: "redis.call('HINCRBY', key, 'spent', cost)",
+    to: "redis.call('HINCRBY', key, 'spent', 0)",
+  },
+  {
+    test: 'gateway/budget-scopes',
+    file: 'packages/api/src/chat/admission.ts',
+    from: 'job.insteadOf ??=',
+    to: 'job.trace ??=',
+  },
+  {
     test: 'gateway/settle',
     file: 'packages/shared/src/queue/lua/settle.lua',
     from: 'if settledBy == run then',

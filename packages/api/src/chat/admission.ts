@@ -25,6 +25,11 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
 import { resolveModel } from './resolve-model.js';
 
+/**
+ * How often a request that waits asks again. This tells Redis that its process lives, and finds what no message tells: a lapsed
+ * reservation, or a larger budget.
+ */
+const ASK_EVERY_MS = 5_000;
 /** A shorter wait is no wait, but the time of a step. */
 const WAIT_SHOWN_MS = 5;
 
@@ -158,7 +163,7 @@ export class Admission {
       let answer = await this.limits.admit(asked, limits);
       const turnAt = began + (answer.as === 'refused' ? 0 : answer.turnMs);
       while (answer.as === 'waits' && !waiter.hasLeft) {
-        await hear(waiter, left());
+        await hear(waiter, Math.min(left(), ASK_EVERY_MS));
         const step = left() > 0 ? 'again' : 'last';
         if (!waiter.hasLeft)
           answer = await this.limits.admit({ ...asked, mostWaitMs: Math.max(0, left()) }, limits, step);

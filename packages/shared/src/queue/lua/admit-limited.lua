@@ -27,9 +27,15 @@ end
 
 local hasWaiters = redis.call('EXISTS', money .. 'waiting') == 1
 if hasWaiters then letWaitersIn(lapsedOf .. ',' .. want.held, now) end
+local since = now
 if again == '1' then
+  local before = redis.call('HGET', money .. 'waiting', want.id)
+  if before then since = cjson.decode(before).since end
   redis.call('HDEL', money .. 'waiting', want.id)
-  if redis.call('ZSCORE', reservationsKey, want.reservation) then return {'', 0} end
+  if redis.call('ZSCORE', reservationsKey, want.reservation) then
+    redis.call('ZADD', reservationsKey, string.format('%d', now + want.lapsesAfter), want.reservation)
+    return {'', 0}
+  end
 end
 
 local lack = whatLacks(want, now)
@@ -72,13 +78,13 @@ if perMinute >= 0 and again ~= '1' then
 end
 
 if not lack then
-  takeRoom(want, now)
+  takeRoom(want, now, want.lapsesAfter)
   return {'', turn}
 end
-want.since, want.waitsUntil = now, now + mostWaitMs
+want.since, want.waitsUntil = since, now + math.min(mostWaitMs, ALIVE_MS)
 for _, part in ipairs(want.budgets) do part.state = nil end
 redis.call('HSET', money .. 'waiting', want.id, cjson.encode(want))
 redis.call('PEXPIRE', money .. 'waiting', LANE_TTL_MS)
-redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', now), want.id)
+redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', since), want.id)
 redis.call('PEXPIRE', money .. 'lane:' .. lack[1], LANE_TTL_MS)
 return {'wait', turn}

@@ -12,6 +12,9 @@ local MOST_VALUES = 10000
 local MOST_AT_ONCE = 32
 -- Longer than anybody waits.
 local LANE_TTL_MS = 4000000
+-- A waiting request asks again every few seconds (admission.ts). One that has not for this long belongs to a process that is
+-- gone. What was reserved for it lapses after the same time, unless it confirms.
+local ALIVE_MS = 15000
 
 -- The places of the fields in each of `want.budgets` (BudgetPart in queue/budgets.ts).
 local COUNTER = 1
@@ -70,9 +73,9 @@ local function whatLacks(want, now)
 end
 
 -- Takes what the request wants, of all or of none: `whatLacks` has just found room in each.
-local function takeRoom(want, now)
+local function takeRoom(want, now, lapsesAfter)
   -- A request may be sent again, such as a line of a batch. It has its place already.
-  local lapsesAt = string.format('%d', now + want.lapsesAfter)
+  local lapsesAt = string.format('%d', now + lapsesAfter)
   if redis.call('ZADD', reservationsKey, lapsesAt, want.reservation) == 0 then return end
   redis.call('INCRBY', reservedKey, want.estimate)
   if want.refusing then redis.call('HDEL', spentKey, want.month .. ':refusing') end
@@ -127,7 +130,7 @@ local function letWaitersIn(held, now)
       else
         redis.call('HDEL', money .. 'waiting', id)
         if want and want.waitsUntil >= now then
-          if not lack then takeRoom(want, now) end
+          if not lack then takeRoom(want, now, ALIVE_MS) end
           redis.call('XADD', want.inbox, 'NOMKSTREAM', '*', 'id', id, 'room', lack and '0' or '1')
         end
       end
