@@ -90,7 +90,11 @@ async function call(name: string, workspace: string, token: string | null): Prom
     : template.startsWith('/workspaces/{id}')
       ? workspace
       : 'nothing';
-  const path = template.replace('{id}', id).replace('{alias}', 'nothing').replace('{provider}', 'nobody').replace('{month}', '2020-01');
+  const path = template
+    .replace('{id}', id)
+    .replace('{alias}', 'nothing')
+    .replace('{provider}', 'nobody')
+    .replace('{month}', '2020-01');
   const left = new AbortController();
   const response = await fetch(gateway.adminUrl + path + more, {
     method,

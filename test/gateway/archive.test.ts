@@ -518,7 +518,13 @@ test.serial(
     const growing = askMany(20, 'spending');
     const month = monthOf(Date.now());
     const whole = await spend(`month=${month}&by=workspace`);
-    for (const by of ['key', 'end_user', 'month,tag:feature', 'day,key,model', 'tag:feature,tag:customer,route']) {
+    for (const by of [
+      'key',
+      'end_user',
+      'month,tag:feature',
+      'day,key,model',
+      'tag:feature,tag:customer,route',
+    ]) {
       const { data, total, complete } = await spend(`month=${month}&by=${by}`);
       t.true(complete, by);
       const sum = data.reduce((all, row) => all + BigInt(row.cost_picodollars), 0n);

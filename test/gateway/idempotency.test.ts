@@ -20,7 +20,7 @@ test.before(async () => {
     workspaces: {
       other: { routes: { solo: CHAIN } },
       narrow: { routes: { solo: CHAIN }, limits: { concurrent_requests: 2 } },
-      slow: { routes: { solo: CHAIN }, limits: { requests_per_minute: 2 } },
+      slow: { routes: { solo: CHAIN }, limits: { requests_per_minute: 2, when_full: 'refuse' } },
     },
     simulator: { latencyMs: hold.latency },
   });

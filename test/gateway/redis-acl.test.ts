@@ -70,7 +70,12 @@ test.before(async () => {
     line.startsWith('user default off ') ? 'user default on nopass ~* &* +@all' : line,
   );
   writeFileSync(file, `${forTest.join('\n').replaceAll('{sluice}', '{test}')}\n`);
-  const limits = { requests_per_minute: 3, concurrent_requests: 2, budget_usd_per_month: 1 };
+  const limits = {
+    requests_per_minute: 3,
+    concurrent_requests: 2,
+    budget_usd_per_month: 1,
+    when_full: 'refuse',
+  };
   const routes = {
     fast: [
       { provider: 'openai', model: 'gpt-4o-mini' },

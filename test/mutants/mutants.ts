@@ -416,8 +416,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/scoped-budgets',
     file: 'packages/shared/src/queue/lua/parts/room.lua',
-    from: "if taken + amount > limit then return",
-    to: "if taken > limit then return",
+    from: 'if taken + amount > limit then return',
+    to: 'if taken > limit then return',
   },
   {
     test: 'gateway/scoped-budgets',

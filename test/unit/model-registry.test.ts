@@ -226,12 +226,7 @@ test('Every shipped model says where and when its figures are from', (t) => {
 });
 
 test('Models that are not text chat have no price', (t) => {
-  for (const id of [
-    'gpt-4o-audio-preview',
-    'gpt-realtime',
-    'gpt-image-1',
-    'gpt-5-codex',
-  ]) {
+  for (const id of ['gpt-4o-audio-preview', 'gpt-realtime', 'gpt-image-1', 'gpt-5-codex']) {
     t.is(shipped.find('openai', id), undefined, id);
   }
 });

@@ -43,7 +43,17 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
     attempts: entry.attempts.map((each) => {
-      const { upstreamId, estimate, startMs, firstTokenMs, said, allowedOutput, reported, listed, ...attempt } = each;
+      const {
+        upstreamId,
+        estimate,
+        startMs,
+        firstTokenMs,
+        said,
+        allowedOutput,
+        reported,
+        listed,
+        ...attempt
+      } = each;
       return {
         ...attempt,
         ...(startMs === undefined ? {} : { start_ms: startMs }),

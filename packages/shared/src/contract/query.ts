@@ -1,7 +1,7 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
 import { BATCH_STATUSES } from './batch.js';
-import { PRICE_LISTS } from './price-lists.js';
 import { timeZone } from './common.js';
+import { PRICE_LISTS } from './price-lists.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 

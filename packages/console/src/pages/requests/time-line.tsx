@@ -56,8 +56,20 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, range, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, first_token_ms, upstream_id, message, why, adapted, via, api } =
-    attempt;
+  const {
+    provider,
+    model,
+    outcome,
+    status,
+    ms,
+    first_token_ms,
+    upstream_id,
+    message,
+    why,
+    adapted,
+    via,
+    api,
+  } = attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step

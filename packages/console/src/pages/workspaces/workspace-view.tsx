@@ -121,9 +121,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
                 <a href={formatPlace({ page: 'routes', query: { workspace: id, search: route.id } })}>
                   {route.id}
                 </a>{' '}
-                <span class="muted wrap">
-                  {chainText(route.chain)}
-                </span>
+                <span class="muted wrap">{chainText(route.chain)}</span>
               </li>
             ))}
           </ul>

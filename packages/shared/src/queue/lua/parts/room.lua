@@ -10,6 +10,8 @@
 local MOST_VALUES = 10000
 -- A step admits so many at most, because Redis serves nobody else meanwhile.
 local MOST_AT_ONCE = 32
+-- The list of counters has one without an end. Ten years.
+local FOREVER_MS = 315360000000
 -- Longer than anybody waits.
 local LANE_TTL_MS = 4000000
 -- A waiting request asks again every few seconds (admission.ts). One that has not for this long belongs to a process that is
@@ -41,7 +43,9 @@ local function whatLacks(want, now)
     local taken = (tonumber(state[1]) or 0) + (tonumber(state[2]) or 0)
     if taken + amount > limit then return {'spent', i, state[1] or '0', state[2] or '0', state[3] or '0'} end
     if not state[4] and part[IS_BOUNDED] == 1 then
-      redis.call('ZREMRANGEBYSCORE', money .. 'values', '-inf', string.format('%d', now))
+      for _, over in ipairs(redis.call('ZRANGEBYSCORE', money .. 'values', '-inf', string.format('%d', now))) do
+        redis.call('ZREM', money .. 'values', over)
+      end
       if redis.call('ZCARD', money .. 'values') >= MOST_VALUES then return {'values', i, '0', '0', '0'} end
     end
     if not lane and taken + (tonumber(state[3]) or 0) + amount > limit then
@@ -88,16 +92,16 @@ local function takeRoom(want, now, lapsesAfter)
     if expires == 0 then
       if not state[4] then
         redis.call('ZADD', money .. 'values', '+inf', part[COUNTER])
-        redis.call('PERSIST', money .. 'values')
+        redis.call('PEXPIRE', money .. 'values', FOREVER_MS)
       end
     elseif (tonumber(state[5]) or 0) < expires then
       local text = string.format('%d', expires)
       redis.call('HSET', key, 'expires', text)
-      redis.call('PEXPIREAT', key, text)
+      redis.call('PEXPIRE', key, string.format('%d', expires - now))
       redis.call('ZADD', money .. 'values', text, part[COUNTER])
-      -- The list goes with the last of its counters. `GT` leaves a list alone that has one without an end.
+      -- The list goes with the last of its counters.
       local isFirst = redis.call('ZCARD', money .. 'values') == 1
-      redis.call('PEXPIREAT', money .. 'values', text, isFirst and 'NX' or 'GT')
+      redis.call('PEXPIRE', money .. 'values', string.format('%d', expires - now), isFirst and 'NX' or 'GT')
     end
   end
 end
