@@ -8,7 +8,6 @@ const PAGES = {
   hostile: 'reliability',
   batches: 'reliability',
   limits: 'reliability',
-  money: 'reliability',
   containers: 'deploying',
   installs: 'deploying',
   front: 'production',
