@@ -220,7 +220,7 @@ test.serial('prices are listed, set by hand and taken back', async (t) => {
   t.is(set.out, 'Set openai/gpt-4.1: input 7, output 9.5 USD per million tokens.\n');
   t.regex(
     (await sluice('models list --overridden')).out,
-    /\nopenai +gpt-4\.1 +7 +- +9\.5 +1,000 +[\d,]+ +override +service_tier, reasoning_effort, verbosity\nRegistry /,
+    /\nopenai +gpt-4\.1 +7 +- +9\.5 +1,000 +[\d,]+ +override +chat +service_tier, reasoning_effort, verbosity\nRegistry /,
   );
   t.is((await sluice('models unset openai/gpt-4.1')).code, 0);
   t.regex((await sluice('models list --overridden')).out, /^No model matches\.\nRegistry /);
