@@ -7,9 +7,9 @@ const CALLS_A_KILL = 10;
 const CHAIN = [{ provider: 'openai', model: 'gpt-4o', api: 'responses' }];
 const RESUMED = { solo: { on_crash: 'resume', chain: CHAIN } };
 
-/** Kills the only worker, and starts another. */
+/** Kills the newest worker, and starts another. */
 async function replaceWorker({ gateway }: Trial): Promise<void> {
-  await gateway.workers.shift()?.end('SIGKILL');
+  await gateway.workers.pop()?.end('SIGKILL');
   await gateway.addWorker();
 }
 
@@ -35,7 +35,11 @@ export const afterId: Scenario = {
     const hold = new Hold();
     const gateway = await trial.start({
       routes: RESUMED,
-      providers: { openai: { concurrency: 500, max_wait_ms: 120_000 } },
+      // The older one lives, so that few calls lose more than one worker.
+      workers: 2,
+      // The calls are held for as long as the machine takes for twenty workers.
+      request: { deadline_ms: 900_000 },
+      providers: { openai: { concurrency: 500, max_wait_ms: 600_000, timeout_ms: 900_000 } },
       simulator: { latencyMs: hold.latency },
     });
     const sent: Promise<unknown>[] = [];
@@ -43,7 +47,8 @@ export const afterId: Scenario = {
     for (let kill = 0; kill < KILLS; kill++) {
       sent.push(trial.burst(CALLS_A_KILL));
       begun += CALLS_A_KILL;
-      await until('calls', () => gateway.simulator.calls.length >= begun);
+      const ended = () => trial.exchanges.filter(({ status }) => status !== 0).length;
+      await until('calls', () => gateway.simulator.calls.length + ended() >= begun);
       await until('their ids', async () => (await countWithoutId(trial)) === 0);
       await replaceWorker(trial);
     }
