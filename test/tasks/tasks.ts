@@ -267,7 +267,7 @@ export const TASKS: readonly Task[] = [
     },
     async inTerminal(terminal, { mail, alerts }) {
       const { out } = await terminal.run('alerts add budget --above 90 --mail ops@example.com');
-      await terminal.run(`alerts test ${/alert_\w+/.exec(out)?.[0]}`);
+      await terminal.run(`alerts test ${/alert_[\w-]+/.exec(out)?.[0]}`);
       await until('the mail', () => mail.mails.length > 0);
       await expectAlert(alerts);
     },
