@@ -451,9 +451,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/resume',
-    file: 'packages/shared/src/queue/lua/keep-response.lua',
-    from: "redis.call('HSET', jobKey, 'response', response)",
-    to: '',
+    file: 'packages/worker/src/jobs/provider-calls.ts',
+    from: "(param === 'background' || param === 'store')",
+    to: "(param === 'store')",
   },
   {
     test: 'gateway/sign-in',
@@ -499,9 +499,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/upstream-streams',
-    file: 'packages/worker/src/calls/http-client.ts',
-    from: "this.end('stalled')",
-    to: 'undefined',
+    file: 'packages/worker/src/jobs/provider-calls.ts',
+    from: "(param === 'stream' || param === 'stream_options')",
+    to: "(param === 'stream_options')",
   },
   {
     test: 'gateway/wrong-keys',
