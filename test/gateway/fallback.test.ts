@@ -98,7 +98,7 @@ const FALLS_BACK: Record<string, Case> = {
   'broken-json': unusable({ body: '{"choices": [' }, 200),
   'too-deep': unusable({ body: TOO_DEEP }, 200),
   'wrong-content-type': unusable({ wrongContentType: true }, 200),
-  'huge-body': { ...unusable({ hugeBody: 17 * 1024 * 1024 }), outcome: 'too_large' },
+  'huge-body': { ...unusable({ hugeBody: 19 * 1024 * 1024 }), outcome: 'too_large' },
   redirect: unusable({ redirect: redirectUrl }, 307),
   'error-in-200': {
     action: { body: { error: { code: 502, message: 'It is down.' } } },

@@ -120,9 +120,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/budgets',
-    file: 'packages/shared/src/queue/lua/admit-limited.lua',
-    from: 'if budget >= 0 then',
-    to: 'if budget > 0 then',
+    file: 'packages/shared/src/queue/lua/parts/room.lua',
+    from: 'tonumber(estimated) + estimate > budget then',
+    to: 'tonumber(estimated) > budget then',
   },
   {
     test: 'gateway/bytes-in-flight',

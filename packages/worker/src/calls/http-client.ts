@@ -263,7 +263,8 @@ class Call implements Dispatcher.DispatchHandler {
     // The provider answers whole, although it was asked for pieces.
     this.watch?.stop();
     const announced = Number(headers['content-length']);
-    if (announced > SMALL_ANSWER_BYTES) this.#takeRoom(controller, announced);
+    if (announced > MAX_ANSWER_BYTES) this.end('too_large');
+    else if (announced > SMALL_ANSWER_BYTES) this.#takeRoom(controller, announced);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
