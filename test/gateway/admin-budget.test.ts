@@ -119,6 +119,8 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
     unknown_bills: 0,
     estimated_usd: '0.000000',
     estimated_picodollars: '0',
+    adjusted_usd: '0.000000',
+    adjusted_picodollars: '0',
   };
   t.deepEqual(body.data, [
     {

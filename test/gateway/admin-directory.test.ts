@@ -74,6 +74,9 @@ test('a workspace is created, listed, changed and deleted', async (t) => {
     weight: null,
     tokens_per_minute: null,
     batches_over_budget: null,
+    when_full: null,
+    time_zone: null,
+    budgets: null,
   };
   const changed = await admin('PATCH', '/workspaces/team-a', { limits });
   t.deepEqual(changed.body, { ...created.body, limits });

@@ -18,7 +18,7 @@ test.before(async () => {
     workspaces: {
       loud: { routes: SOLO },
       third: { routes: SOLO },
-      narrow: { routes: SOLO, limits: { requests_per_minute: 1 } },
+      narrow: { routes: SOLO, limits: { requests_per_minute: 1, when_full: 'refuse' } },
     },
     request: {
       max_body_bytes: MB,

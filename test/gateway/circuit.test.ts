@@ -209,7 +209,7 @@ test.serial('answers that are too large for the gateway do not open it', async (
   gateway.simulator.script({
     match: { provider: 'openai' },
     times: FAILURES,
-    action: { hugeBody: 17 * 2 ** 20 },
+    action: { hugeBody: 19 * 2 ** 20 },
   });
   for (let i = 0; i < FAILURES; i++) {
     const { body } = await ask('solo');

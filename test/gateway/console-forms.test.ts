@@ -30,7 +30,7 @@ const BAD: ((field: number) => string)[] = [
 const MOST_ALIKE = 12;
 /** The gateway refuses, as it should. */
 const REFUSED = /status of 4\d\d/;
-const TYPED = 'input:not([type=radio]):not([type=checkbox]):not([type=date]), textarea';
+const TYPED = 'input:not([type=radio]):not([type=checkbox]):not([type=date]):not([type=file]), textarea';
 const WORDS = '.mistake:not(:empty), .notice, [role=alert], [aria-live]:not(:empty)';
 
 let gateway: Gateway;

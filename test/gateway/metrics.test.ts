@@ -16,7 +16,9 @@ const ask = (model: string, text: string, headers: Record<string, string> = {}, 
 
 test.before(async () => {
   gateway = await startGateway({
-    workspaces: { limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1 } } },
+    workspaces: {
+      limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1, when_full: 'refuse' } },
+    },
   });
   const { simulator } = gateway;
   simulator.script(
@@ -71,9 +73,10 @@ test('each process has exactly the metrics that the table gives it', (t) => {
       .map(({ name }) => name)
       .filter((name) => name.startsWith('gateway_'))
       .map((name) => name.replace(/_seconds_(?:bucket|sum|count)$/, '_seconds'));
-    // These need PostgreSQL, files of the log, tags, a budget that is spent, or a provider with several keys or limits per minute.
+    // These need PostgreSQL, files of the log, tags, a budget that is spent, or a provider with several keys, limits per minute,
+    // answers in pieces or costs of its own.
     const isElsewhere = (name: string) =>
-      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_)/.test(
+      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_|provider_first_token_|reported_costs_)/.test(
         name,
       );
     const expected = definitions

@@ -34,7 +34,7 @@ const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
 const REFUSED: Record<string, { extra: string[]; says: string }> = {
   'a node of a Cluster': {
     extra: ['--cluster-enabled', 'yes'],
-    says: 'this Redis is a node of a Cluster, and Sluice cannot use Clusters',
+    says: 'this Redis is a node of a Cluster: set REDIS_URL to redis+cluster:',
   },
   'a read-only replica': {
     extra: ['--replicaof', '127.0.0.1 1'],

@@ -126,7 +126,7 @@ test('a call that ends at the deadline leaves an estimate', async (t) => {
 });
 
 test('an answer that is too large to read leaves an estimate', async (t) => {
-  gateway.simulator.script({ match: { textIncludes: 'too much' }, action: { hugeBody: 17 * 1024 * 1024 } });
+  gateway.simulator.script({ match: { textIncludes: 'too much' }, action: { hugeBody: 19 * 1024 * 1024 } });
   t.is((await ask('huge', 'too much')).status, 502);
   await isEstimated(t, 'huge', 'too_large', estimateOf('too much'));
 });

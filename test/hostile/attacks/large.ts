@@ -86,7 +86,7 @@ export const largeBodiesOverLimit: Attack = {
   name: 'large-bodies-over-limit',
   does: 'sends bodies of 9.5 MB, one after the other, on a limit of one request a minute',
   short: true,
-  limits: { requests_per_minute: 1 },
+  limits: { requests_per_minute: 1, when_full: 'refuse' },
   async run(stage) {
     const body = JSON.stringify(stage.ask('x'.repeat(9.5 * MB)));
     const statuses = new Set<number | undefined>();

@@ -58,10 +58,10 @@ export const failingPrompts: Attack = {
 
 export const oversizedAnswers: Attack = {
   name: 'oversized-answers',
-  does: 'has 10 answers made that are over 16 MB',
+  does: 'has 10 answers made that are over 18 MB',
   short: true,
   async run(stage) {
-    stage.gateway.simulator.script({ match: { textIncludes: 'too much' }, action: { hugeBody: 17 * MB } });
+    stage.gateway.simulator.script({ match: { textIncludes: 'too much' }, action: { hugeBody: 19 * MB } });
     const statuses = await repeat(stage, 'too much', 10);
     stage.check('the attacker’s were not served', !statuses.has(200));
   },
