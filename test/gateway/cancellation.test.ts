@@ -25,7 +25,7 @@ test.before(async () => {
     workspaces: {
       limited: {
         routes: { solo: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
-        limits: { concurrent_requests: 1 },
+        limits: { concurrent_requests: 1, when_full: 'refuse' },
       },
     },
     simulator: { latencyMs: hold.latency },

@@ -46,7 +46,7 @@ test.before(async () => {
     workers: 2,
     workspaces: {
       broke: { limits: { budget_usd_per_month: 0.000001 } },
-      limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1 } },
+      limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1, when_full: 'refuse' } },
     },
     providers: {
       openai: { circuit_failures: 0 },

@@ -8,7 +8,7 @@ import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 const HOURS = 5 * 3_600_000;
-const PER_MINUTE = { requests_per_minute: 2 };
+const PER_MINUTE = { requests_per_minute: 2, when_full: 'refuse' };
 const own = { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' };
 const alone = (provider: string) => ({ [provider]: [{ provider, model: 'gpt-4o-mini' }] });
 

@@ -14,7 +14,7 @@ import { textHashOf } from '../helpers/upstream-calls.js';
 const SOLO = { solo: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
 const ONE_BY_ONE = 3;
 const MINUTE_MS = 60_000;
-const limits = { requests_per_minute: 1 };
+const limits = { requests_per_minute: 1, when_full: 'refuse' };
 let gateway: Gateway;
 let admin: CallAdmin;
 let refusals: Refusals;
@@ -35,7 +35,7 @@ test.before(async () => {
       erased: { routes: SOLO, limits },
       third: { routes: SOLO },
       lost: { limits },
-      busy: { routes: SOLO, limits: { concurrent_requests: 1 } },
+      busy: { routes: SOLO, limits: { concurrent_requests: 1, when_full: 'refuse' } },
       broke: { routes: SOLO, limits: { budget_usd_per_month: 0.000001 } },
     },
   });

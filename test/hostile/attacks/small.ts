@@ -42,7 +42,7 @@ export const beyondItsLimit: Attack = {
   name: 'beyond-its-limit',
   does: 'sends 600 requests on a limit of one a minute',
   short: true,
-  limits: { requests_per_minute: 1 },
+  limits: { requests_per_minute: 1, when_full: 'refuse' },
   async run(stage) {
     const rounds = stage.isShort ? 20 : 60;
     const send = async () => {
