@@ -46,16 +46,19 @@ test.before(async () => {
     workers: 2,
     workspaces: {
       broke: { limits: { budget_usd_per_month: 0.000001 } },
+      piecemeal: { routes: { pieces: [{ provider: 'pooled', model: 'gpt-4o-mini' }] } },
       limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1, when_full: 'refuse' } },
     },
     providers: {
       openai: { circuit_failures: 0 },
-      // The panels of limits and keys have nothing to show without it.
+      // The panels of limits, keys, answers in pieces and reported costs have nothing to show without it.
       pooled: {
         kind: 'openai',
         base_url: '${OPENAI_BASE_URL}',
         keys: ['a', 'b'].map((name) => ({ name, api_key: '${OPENAI_API_KEY}' })),
         limits: { requests_per_minute: 1_000 },
+        upstream_stream: true,
+        cost: 'reported',
       },
     },
     requestLog: { metric_tags: ['feature'] },
@@ -71,6 +74,7 @@ test.before(async () => {
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 10; i++)
       await ask('fast', `hello again ${i}`, { headers: { 'x-gateway-tags': 'feature=search' } });
+    await ask('pieces', 'hello', { key: gateway.keys.piecemeal });
     await scraped();
   }
 });

@@ -27,12 +27,14 @@ export function checkReported(usd: number, listed: number | undefined): Reported
   return { reported, isBooked, ...(listed === undefined ? {} : { listed }) };
 }
 
+export const REPORT_RESULTS = ['same', 'differs', 'unlisted', 'refused'] as const;
+
 /** How a reported cost compares with the list, for the counter. A hundredth of it may be rounding. */
 export function compareReported({
   reported,
   listed,
   isBooked,
-}: ReportedCost): 'refused' | 'unlisted' | 'same' | 'differs' {
+}: ReportedCost): (typeof REPORT_RESULTS)[number] {
   if (!isBooked) return 'refused';
   if (listed === undefined) return 'unlisted';
   return Math.abs(reported - listed) <= listed / 100 ? 'same' : 'differs';

@@ -17,7 +17,7 @@ import {
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { isAsReported, type LogEntry } from '@sluice/shared/queue/request-log';
 import type { Verdict } from '../answer-check/schema-checker.js';
-import { compareReported } from '../calls/reported-cost.js';
+import { compareReported, REPORT_RESULTS } from '../calls/reported-cost.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 /** Every workspace could use every direct model id. No more series than this are created in advance. */
@@ -92,6 +92,7 @@ export class WorkerMetrics {
       this.#rateLimited.inc({ provider, reason }, 0);
     for (const result of ['ok', 'failed']) this.#tokenFetches.inc({ provider, result }, 0);
     for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
+    for (const result of REPORT_RESULTS) this.#reported.inc({ provider, model: OTHER, result }, 0);
     for (const outcome of BATCH_LINE_OUTCOMES) this.#batchLines.inc({ provider, outcome }, 0);
     for (const result of BATCH_STEP_RESULTS) this.#batchSteps.inc({ provider, result }, 0);
     for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
