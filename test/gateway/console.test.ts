@@ -553,6 +553,8 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
 
   await failing.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Edit team/draft' }).click();
+  // Both entries have to be in view, because Playwright does not scroll while it drags.
+  await page.setViewportSize({ width: 1280, height: 1600 });
   await dialog.locator('.handle').nth(1).dragTo(dialog.locator('.entry-form').first());
   await until(
     'the entry in its new place',

@@ -74,7 +74,7 @@ test.before(async () => {
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 10; i++)
       await ask('fast', `hello again ${i}`, { headers: { 'x-gateway-tags': 'feature=search' } });
-    await ask('pieces', 'hello', { key: gateway.keys.piecemeal });
+    for (let i = 0; i < 10; i++) await ask('pieces', `hello ${i}`, { key: gateway.keys.piecemeal });
     await scraped();
   }
 });

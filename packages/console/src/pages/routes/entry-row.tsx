@@ -101,7 +101,9 @@ export function EntryRow({
             choices={READ_AS}
             onChange={set('upstream_stream')}
           />
-          {entry.upstream_stream !== 'false' && (
+          {(entry.upstream_stream === 'true' ||
+            entry.first_token_timeout_ms !== '' ||
+            entry.stall_timeout_ms !== '') && (
             <>
               <Field
                 label="First token within, ms"
