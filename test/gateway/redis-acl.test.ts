@@ -28,8 +28,20 @@ type User = (typeof USERS)[number];
 /** Granted for what does not come up in a short run. */
 const RARE: Record<User, string[]> = {
   // A request that ends at the api after it has moved on, while it holds a reservation, or after a call was cut off.
-  // A batch that the other api process runs. A message to a webhook whose process died.
-  api: ['set', 'decrby', 'hincrby', 'lpos', 'xrange', 'lrange', 'zscore', 'smembers', 'sadd', 'scard'],
+  // A batch that the other api process runs. A message to a webhook whose process died. The log that another process trims.
+  api: [
+    'xtrim',
+    'set',
+    'decrby',
+    'hincrby',
+    'lpos',
+    'xrange',
+    'lrange',
+    'zscore',
+    'smembers',
+    'sadd',
+    'scard',
+  ],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
   // quota of kept answers, a lock that is renewed. And the log on its way to PostgreSQL, which is not there.
   worker: [

@@ -30,8 +30,6 @@ import { resolveModel } from './resolve-model.js';
  * reservation, or a larger budget.
  */
 const ASK_EVERY_MS = 5_000;
-/** A shorter wait is no wait, but the time of a step. */
-const WAIT_SHOWN_MS = 5;
 
 /** Why the workspace may not send it now. */
 type Refusal = GatewayError | undefined;
@@ -106,10 +104,9 @@ export class Admission {
         ...{ requestId, workspace: workspace.id, inbox, keyId, user, tags, estimates, now, deadline, spent },
         mostWaitMs: limits.whenFull === 'refuse' ? 0 : this.#mostWaitMs(job, now),
       };
-      const began = performance.now();
-      const answer = await this.#ask(asked, limits);
-      const waitedMs = performance.now() - began;
-      if (waitedMs >= WAIT_SHOWN_MS) job.queueMs += waitedMs;
+      const answer = await this.#ask(asked, limits, (ms) => {
+        job.queueMs += ms;
+      });
       if (answer.as === 'refused') {
         if (await this.#takeOtherRoute(job, answer, spent)) continue;
         if (answer.error.code === 'rate_limited') this.knownRefusals.record(workspace, answer.error);
@@ -150,7 +147,11 @@ export class Admission {
   }
 
   /** Asks for room, and waits where others hold it. */
-  async #ask(asked: LimitedRequest, limits: LimitsConfig): Promise<Exclude<Admitted, { as: 'waits' }>> {
+  async #ask(
+    asked: LimitedRequest,
+    limits: LimitsConfig,
+    onWaited: (ms: number) => void,
+  ): Promise<Exclude<Admitted, { as: 'waits' }>> {
     const { requestId, workspace, mostWaitMs } = asked;
     if (mostWaitMs <= 0)
       return (await this.limits.admit(asked, limits)) as Exclude<Admitted, { as: 'waits' }>;
@@ -162,6 +163,7 @@ export class Admission {
       const left = () => began + mostWaitMs - performance.now();
       let answer = await this.limits.admit(asked, limits);
       const turnAt = began + (answer.as === 'refused' ? 0 : answer.turnMs);
+      const waits = answer.as === 'waits' || performance.now() < turnAt;
       while (answer.as === 'waits' && !waiter.hasLeft) {
         await hear(waiter, Math.min(left(), ASK_EVERY_MS));
         const step = left() > 0 ? 'again' : 'last';
@@ -170,6 +172,7 @@ export class Admission {
       }
       while (answer.as === 'admitted' && performance.now() < turnAt && !waiter.hasLeft)
         await hear(waiter, turnAt - performance.now());
+      if (waits) onWaited(performance.now() - began);
       if (!waiter.hasLeft) return answer as Exclude<Admitted, { as: 'waits' }>;
       if (answer.as !== 'refused')
         await this.limits.release(workspace, requestId, answer.reserved, answer.held);
@@ -220,7 +223,7 @@ export class Admission {
     const mostWaitMs = mayWait ? this.#mostWaitMs(job as ChatJob, now) : 0;
     const asked = { requestId, workspace, inbox, keyId, estimates: NO_ESTIMATE, now, deadline, mostWaitMs };
     const free: LimitsConfig = { ...limits, budgetUsdPerMonth: undefined, budgets: undefined };
-    const answer = await this.#ask(asked, free);
+    const answer = await this.#ask(asked, free, () => {});
     if (answer.as === 'refused') return answer.error;
     // While Redis is away the place cannot be given back. It lapses by itself.
     return () => void this.limits.release(workspace, requestId, 0).catch(() => {});
