@@ -5,13 +5,13 @@ set -eu
 [ $# -ge 1 ] || { echo "usage: sh deploy/kubernetes/make-overlay.sh FOLDER [HOST:PORT of Redis]" >&2; exit 2; }
 redis=${2:-redis.redis.svc:6379}
 mkdir -p "$1"
-folder=$(cd "$1" && pwd)
-base=$(cd "$(dirname "$0")/base" && pwd)
+folder=$(cd "$1" && pwd -P)
+base=$(cd "$(dirname "$0")/base" && pwd -P)
 components=${base%/base}/components
 # kustomize takes relative paths only.
 up=
 common=$folder
-while [ "${base#"$common"/}" = "$base" ]; do
+while [ "${base#"${common%/}"/}" = "$base" ]; do
   common=$(dirname "$common")
   up=../$up
 done
