@@ -28,7 +28,7 @@ const LONG = 'Grüße 👋 "quoted" \\ \n'.repeat(2_000);
 function messagesIn(text: string): string | undefined {
   const search = new MemberSearch('messages');
   findExcess(text, NO_LIMITS, search);
-  return search.span && text.slice(...search.span);
+  return search.range && text.slice(...search.range);
 }
 
 /** Through the queue, as api and worker do it. */

@@ -44,12 +44,12 @@ import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { LOCK_TIMES, type LockTimes } from './jobs/chat-worker.js';
-import { Ending } from './jobs/ending.js';
 import { Fallback } from './jobs/fallback.js';
 import { ProviderBatchResults } from './jobs/provider-batch-results.js';
 import { ProviderBatchSteps } from './jobs/provider-batches.js';
 import { ProviderCalls } from './jobs/provider-calls.js';
 import { Runs } from './jobs/runs.js';
+import { SettlementMaker } from './jobs/settlement-maker.js';
 import { WorkerMetrics } from './jobs/worker-metrics.js';
 
 export interface WorkerOptions {
@@ -129,7 +129,7 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
-  const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
+  const settlements = new SettlementMaker({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const learned = new LearnedRefusals(() => clock.now());
   const common = {
     upstreams,
@@ -145,7 +145,7 @@ export function assemble(
     queue,
     payloads,
     availability,
-    ending,
+    settlements,
     estimate,
     pricing,
     clock,
@@ -164,7 +164,7 @@ export function assemble(
   const batchSteps = new ProviderBatchSteps({
     ...{ store: providerBatches, upstreams, payloads, clock, logger, metrics: workerMetrics },
     results: new ProviderBatchResults({
-      ...{ store: providerBatches, queue, ending, clock, metrics: workerMetrics },
+      ...{ store: providerBatches, queue, settlements, clock, metrics: workerMetrics },
     }),
     pollMs: () => config.batches.providerPollMs,
   });
@@ -183,7 +183,7 @@ export function assemble(
       cancellations,
       runs,
       answers,
-      ending,
+      settlements,
       chat,
       batchSteps,
     },

@@ -22,7 +22,7 @@ type JobParts = WorkerParts & { logger: Logger };
 
 /** Makes a BullMQ worker for each provider's queue. */
 export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks?: LockTimes): QueueWorkers {
-  const { backendParts, queue, runs, answers, ending } = parts;
+  const { backendParts, queue, runs, answers, settlements } = parts;
   const jobParts = { ...parts, logger };
   const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
   return new QueueWorkers(
@@ -34,8 +34,8 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
         redis,
         answers,
         locks,
-        onSettled: (settlement, result) => ending.recorded(settlement, result),
-        onRefused: (settlement, error) => ending.refused(settlement, error),
+        onSettled: (settlement, result) => settlements.recorded(settlement, result),
+        onRefused: (settlement, error) => settlements.refused(settlement, error),
         run: (taken) => runJob(jobParts, redis, lists, provider, taken),
         onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
         onError,

@@ -1,5 +1,5 @@
 /** Puts the caller's body into its job. */
-import { MemberSearch, type Span } from '@sluice/shared/json/measure';
+import { MemberSearch, type TextRange } from '@sluice/shared/json/measure';
 import { EMBEDDINGS, LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
 import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
@@ -30,16 +30,16 @@ export function putRequest(
   else if ((job.protocol ?? 0) < LARGE_AS_BYTES) job.request = Buffer.from(payloads.seal(text, context));
   else {
     job.request = payloads.sealBytes(text, context);
-    if (messages?.span && isMost(messages.span, text)) job.messagesAt = inBytes(text, messages.span);
+    if (messages?.range && isMost(messages.range, text)) job.messagesAt = inBytes(text, messages.range);
   }
 }
 
 /** The worker reads and copies the rest, which would take twice as long if the rest were the larger part. */
-function isMost([start, end]: Span, text: string): boolean {
+function isMost([start, end]: TextRange, text: string): boolean {
   return end - start > text.length / 2;
 }
 
-function inBytes(text: string, [start, end]: Span): Span {
+function inBytes(text: string, [start, end]: TextRange): TextRange {
   const first = Buffer.byteLength(text.slice(0, start));
   return [first, first + Buffer.byteLength(text.slice(start, end))];
 }

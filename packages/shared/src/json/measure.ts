@@ -29,7 +29,7 @@ const CLOSE_OBJECT = 125;
 const SPACE = 32;
 
 /** Where a piece of a text begins and ends. */
-export type Span = readonly [start: number, end: number];
+export type TextRange = readonly [start: number, end: number];
 
 /** Finds where the value of one key of the outermost object begins and ends, while the text is measured. */
 export class MemberSearch {
@@ -42,7 +42,7 @@ export class MemberSearch {
   constructor(private readonly name: string) {}
 
   /** Undefined when there is no such key, or when it or a key in its value may be there twice. */
-  get span(): Span | undefined {
+  get range(): TextRange | undefined {
     return this.#isUnsure || this.#end < 0 ? undefined : [this.#start, this.#end];
   }
 

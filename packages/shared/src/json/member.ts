@@ -14,7 +14,7 @@ export interface CutMember {
 export function cutMember(text: string, name: string, place: string, depth: number): CutMember | undefined {
   const search = new MemberSearch(name);
   const most = Number.POSITIVE_INFINITY;
-  if (findExcess(text, { depth, keys: most, elements: most }, search) || !search.span) return undefined;
-  const [start, end] = search.span;
+  if (findExcess(text, { depth, keys: most, elements: most }, search) || !search.range) return undefined;
+  const [start, end] = search.range;
   return { outline: text.slice(0, start) + place + text.slice(end), member: text.slice(start, end) };
 }

@@ -2,9 +2,10 @@
  * Chores are what a process does again and again beside its work. Each runs apart from the others, so that one that fails
  * or hangs does not stop them. A process whose essential chores fail cannot do its work and is not ready.
  */
+
+import { FailureLog } from './failure-log.js';
 import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
-import { Trouble } from './trouble.js';
 
 /** What a disk says when it is full, over its quota, broken or not to be written to. */
 const DISK_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS']);
@@ -15,7 +16,7 @@ const FAILURES_IN_A_ROW = 2;
 interface Chore {
   name: string;
   essential: boolean;
-  trouble: Trouble;
+  failureLog: FailureLog;
   /** What the disk said when the chore last failed, if that was it. */
   diskCode?: string | undefined;
   task: RepeatedTask;
@@ -27,21 +28,21 @@ export class Chores {
   constructor(private readonly logger: Logger) {}
 
   every(ms: number, name: string, work: () => Promise<unknown>, essential = true): void {
-    const trouble = new Trouble(this.logger, { chore: name });
+    const failureLog = new FailureLog(this.logger, { chore: name });
     let failures = 0;
     const task = repeatEvery(ms, async () => {
       try {
         await work();
         failures = 0;
-        trouble.worked();
+        failureLog.worked();
         chore.diskCode = undefined;
       } catch (error) {
-        if (++failures >= FAILURES_IN_A_ROW) trouble.failed(error);
+        if (++failures >= FAILURES_IN_A_ROW) failureLog.failed(error);
         const code = error instanceof Error && 'code' in error ? String(error.code) : '';
         chore.diskCode = DISK_CODES.has(code) ? code : undefined;
       }
     });
-    const chore: Chore = { name, essential, trouble, task };
+    const chore: Chore = { name, essential, failureLog, task };
     this.#chores.push(chore);
   }
 
@@ -55,7 +56,7 @@ export class Chores {
   /** The names of the essential chores that fail now. */
   get failing(): string[] {
     return this.#chores
-      .filter(({ essential, trouble }) => essential && trouble.lasts)
+      .filter(({ essential, failureLog }) => essential && failureLog.lasts)
       .map(({ name }) => name);
   }
 

@@ -2,7 +2,7 @@ import type { BudgetMode } from '../contract/limits.js';
 import type { Priority } from '../contract/priority.js';
 import type { ChainEntry, OnCrash } from '../contract/route.js';
 import type { ErrorInfo } from '../errors.js';
-import type { Span } from '../json/measure.js';
+import type { TextRange } from '../json/measure.js';
 import type { AttemptOutcome } from '../outcomes.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';
 
@@ -128,7 +128,7 @@ export interface ChatJob {
   /** The caller's unchanged body, sealed (queue/payload.ts). The api has checked the JSON. A large one is bytes. */
   request: string | Buffer;
   /** Where the value of `messages` begins and ends, in bytes of a large request before it was sealed. */
-  messagesAt?: Span;
+  messagesAt?: TextRange;
 }
 
 /** The values of the headers of a served request. The serialised body travels beside them. */

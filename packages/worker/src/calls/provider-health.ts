@@ -6,8 +6,8 @@
 import { createHmac } from 'node:crypto';
 import { asksForEmbeddings, type ChatRequest } from '@sluice/shared/chat';
 import { outcomeRow } from '@sluice/shared/outcomes';
+import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
-import { Trouble } from '@sluice/shared/process/trouble';
 import type { Callers } from '@sluice/shared/providers/callers';
 import type { CircuitBreakers, CircuitChange } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
@@ -32,10 +32,10 @@ export interface Called {
 }
 
 export class ProviderHealth {
-  readonly #trouble: Trouble;
+  readonly #failureLog: FailureLog;
 
   constructor(private readonly parts: HealthParts) {
-    this.#trouble = new Trouble(parts.logger, { what: 'recording the health of providers' });
+    this.#failureLog = new FailureLog(parts.logger, { what: 'recording the health of providers' });
   }
 
   /** A probe that ended without saying anything about the provider leaves its place to the next call. */
@@ -79,8 +79,8 @@ export class ProviderHealth {
 
   #inBackground(work: Promise<unknown>): void {
     work.then(
-      () => this.#trouble.worked(),
-      (error: unknown) => this.#trouble.failed(error),
+      () => this.#failureLog.worked(),
+      (error: unknown) => this.#failureLog.failed(error),
     );
   }
 }

@@ -32,7 +32,6 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { ModelFit } from '../calls/model-fit.js';
 import { waitBeforeRetry } from '../calls/retry-wait.js';
 import type { Run } from '../calls/run.js';
-import { type Ending, LockLost } from './ending.js';
 import {
   blockedFailure,
   connectionLost,
@@ -46,6 +45,7 @@ import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
 import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
+import { LockLost, type SettlementMaker } from './settlement-maker.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** A retry waits for a limit per minute for this long at most. For a longer wait the next entry is the better retry. */
@@ -60,7 +60,7 @@ export interface ChatProcessorParts {
   fit: ModelFit;
   payloads: Payloads;
   availability: Availability;
-  ending: Ending;
+  settlements: SettlementMaker;
   estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
   queue: Pick<ChatQueue, 'begin'>;
@@ -75,7 +75,7 @@ export class ChatProcessor {
 
   /** Returns the settlement of the request. Undefined when the job has moved on, `LEFT` when it is another run's. */
   async process(job: ChatJob, run: Run): Promise<JobResult> {
-    const { ending, logger } = this.parts;
+    const { settlements, logger } = this.parts;
     const { providerKey, reservedAt = 0 } = run;
     const progress: Progress = { job, token: run.token };
     if (providerKey !== undefined) progress.rate = { key: providerKey, reservedAt, use: {} };
@@ -97,12 +97,12 @@ export class ChatProcessor {
         { requestId: job.requestId, error: String(error) },
         'a job failed by an error of the gateway',
       );
-      return settle(ending.failed(progress.job, gatewayFailed()));
+      return settle(settlements.failed(progress.job, gatewayFailed()));
     }
   }
 
   async #process(progress: Progress, run: Run): Promise<Settlement | undefined> {
-    const { availability, calls, clock, ending, fallback, fit, metrics, tracer } = this.parts;
+    const { availability, calls, clock, settlements, fallback, fit, metrics, tracer } = this.parts;
     const { job } = progress;
     const entry = entryOf(job);
     const again = run.start > 1;
@@ -125,12 +125,12 @@ export class ChatProcessor {
       metrics.recovered(entry, quarantined, progress.begun !== undefined);
       if ((job.onCrash === 'fail' && !progress.begun) || quarantined) {
         calls.leave(entry, job);
-        return ending.failed(progress.job, interrupted(progress.job.attempts, job.onCrash !== 'fail'));
+        return settlements.failed(progress.job, interrupted(progress.job.attempts, job.onCrash !== 'fail'));
       }
     }
 
     const now = clock.now();
-    if (now >= job.deadline) return ending.failed(progress.job, expired());
+    if (now >= job.deadline) return settlements.failed(progress.job, expired());
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
     // Only the worker that died knew how long the request had waited. The time since then was not a wait for a turn.
     if (!again) {
@@ -141,7 +141,7 @@ export class ChatProcessor {
     }
 
     // A call in the background has to be ended at the provider first.
-    if (run.signal.reason && !progress.begun) return ending.cancelled(progress.job, run);
+    if (run.signal.reason && !progress.begun) return settlements.cancelled(progress.job, run);
     const request = this.#read(job);
     const tier = tierApart(request);
     const blocked = progress.begun
@@ -183,10 +183,15 @@ export class ChatProcessor {
     let otherKeys = calls.otherKeysOf(entry);
     for (let call = 0; ; call++) {
       const result = await calls.call(progress, fitted ?? { request }, entry, run);
-      if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
+      if (result.failure?.outcome === 'cancelled') return settlements.cancelled(progress.job, run);
       if (result.response) {
         const { response, ms: callMs = 0, release } = result;
-        const settlement = ending.served(progress.job, { entry, ...calls.pricesOf(entry), response, callMs });
+        const settlement = settlements.served(progress.job, {
+          entry,
+          ...calls.pricesOf(entry),
+          response,
+          callMs,
+        });
         if (release) settlement.afterwards = release;
         return settlement;
       }
@@ -199,7 +204,7 @@ export class ChatProcessor {
         continue;
       }
       if (failure.outcome === 'unknown' && job.onCrash === 'fail')
-        return ending.failed(progress.job, connectionLost());
+        return settlements.failed(progress.job, connectionLost());
       const waitMs = waitBeforeRetry(call, failure);
       const runsAgain = failure.outcome === 'unknown' && timesUnknown(progress.job) < MAX_STARTS;
       const isLast = call >= (entry.retries ?? 0);
@@ -208,12 +213,12 @@ export class ChatProcessor {
       if (isLast && !(await this.#coverAgain(progress, request, entry, 1)))
         return fallback.fail(progress, request, notCoveredAgain());
       await run.signal.wait(waitMs);
-      if (run.signal.reason) return ending.cancelled(progress.job, run);
+      if (run.signal.reason) return settlements.cancelled(progress.job, run);
       // The provider may be cooling down by now, because of this call or another.
       const closed = availability.blocked(entry.provider, entry.model, tier);
       if (closed || !(await this.#reserveAgain(progress, run)))
         return fallback.fail(progress, request, failure);
-      if (run.signal.reason) return ending.cancelled(progress.job, run);
+      if (run.signal.reason) return settlements.cancelled(progress.job, run);
     }
   }
 

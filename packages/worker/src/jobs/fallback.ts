@@ -18,9 +18,9 @@ import type { ModelApis } from '../calls/model-apis.js';
 import type { ModelFit } from '../calls/model-fit.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
-import type { Ending } from './ending.js';
 import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
 import { addAttempt, type Progress, usedBy } from './progress.js';
+import type { SettlementMaker } from './settlement-maker.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** No provider answers faster. After a call that ended at the deadline, another clock may show a few ms left. */
@@ -34,7 +34,7 @@ export interface FallbackParts {
   apis: ModelApis;
   queue: ChatQueue;
   availability: Availability;
-  ending: Ending;
+  settlements: SettlementMaker;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'movedOn' | 'passedOver'>;
@@ -75,7 +75,7 @@ export class Fallback {
       }
     }
     if (isAboutTheModel(failure.outcome)) failure = this.#earlierFailure(progress.job, request) ?? failure;
-    return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
+    return this.parts.settlements.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
   }
 
   /** The failure of the last entry that could have taken the request. A caller may try again after most of them. */

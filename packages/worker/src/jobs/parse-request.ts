@@ -1,13 +1,13 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { parseExactly, toPlainNumber } from '@sluice/shared/json/exact';
-import type { Span } from '@sluice/shared/json/measure';
+import type { TextRange } from '@sluice/shared/json/measure';
 import { holdMessages, MESSAGES_HERE } from '../calls/held-messages.js';
 
 /** The fields that the gateway compares and calculates with. All other numbers pass unchanged. */
 const CALCULATED = ['max_tokens', 'max_completion_tokens', 'n', 'temperature', 'top_p', 'top_logprobs'];
 
 /** The caller's body, which the api has checked. `messagesAt`: where its messages are, if it is large. */
-export function parseRequest(body: string | Buffer, messagesAt?: Span): ChatRequest {
+export function parseRequest(body: string | Buffer, messagesAt?: TextRange): ChatRequest {
   if (messagesAt === undefined || typeof body === 'string') return readRequest(body.toString());
   const [start, end] = messagesAt;
   const outline =

@@ -17,8 +17,8 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { ReadResult } from '../calls/batch-client.js';
 import { isEmpty, type Upstream } from '../calls/call-provider.js';
 import { type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
-import type { Ending } from './ending.js';
 import { toErrorInfo } from './failed-job.js';
+import type { SettlementMaker } from './settlement-maker.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 const AT_ONCE = 32;
@@ -36,7 +36,7 @@ const LONGEST_WAIT_MS = 60_000;
 export interface ProviderBatchResultsParts {
   store: ProviderBatches;
   queue: ChatQueue;
-  ending: Ending;
+  settlements: SettlementMaker;
   clock: Clock;
   metrics: Pick<WorkerMetrics, 'batchLines' | 'called'>;
 }
@@ -70,7 +70,7 @@ export class ProviderBatchResults {
         if (line && !settlement) undecided++;
         if (!settlement) continue;
         const settled = await this.parts.queue.settle(settlement, { as: 'refuser' });
-        if (settled === 'settled') this.parts.ending.recorded(settlement, settled);
+        if (settled === 'settled') this.parts.settlements.recorded(settlement, settled);
         lines.delete(result.id);
         merged++;
       }
@@ -102,7 +102,7 @@ export class ProviderBatchResults {
     { id, status, body }: BatchResult,
     providerId: string,
   ): Settlement | undefined {
-    const { ending, clock, metrics } = this.parts;
+    const { settlements, clock, metrics } = this.parts;
     if (status === undefined) return undefined;
     const { entry } = part;
     const now = clock.now();
@@ -127,7 +127,7 @@ export class ProviderBatchResults {
         // Nobody knows the bill of an answer without usage. The part has reserved this much for a line.
         const estimate = Math.ceil((part.reserved ?? 0) / part.lines);
         if (isEmpty(response.usage)) job.attempts = [{ ...attempt, estimate }];
-        return ending.served(job, { entry, prices, response, callMs: 0, batchFactor });
+        return settlements.served(job, { entry, prices, response, callMs: 0, batchFactor });
       } catch (error) {
         if (error instanceof UnusableResponse) return undefined;
         throw error;
@@ -137,7 +137,7 @@ export class ProviderBatchResults {
     if (failure.fallback) return undefined;
     metrics.called(entry, failure.outcome, undefined);
     const attempts = [{ ...attempt, outcome: failure.outcome }];
-    return ending.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
+    return settlements.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
   }
 
   /** Waits until the api has stored enough of what was settled. */

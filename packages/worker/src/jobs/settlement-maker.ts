@@ -19,7 +19,7 @@ import type { WorkerMetrics } from './worker-metrics.js';
 
 export class LockLost extends Error {}
 
-export interface EndingParts {
+export interface SettlementMakerParts {
   payloads: Payloads;
   pricing: PriceCalls;
   clock: Clock;
@@ -27,7 +27,7 @@ export interface EndingParts {
   metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;
 }
 
-export interface Answer {
+export interface ServedCall {
   entry: ChainEntry;
   /** The provider's price list. */
   prices: string;
@@ -39,10 +39,10 @@ export interface Answer {
   batchFactor?: number;
 }
 
-export class Ending {
-  constructor(private readonly parts: EndingParts) {}
+export class SettlementMaker {
+  constructor(private readonly parts: SettlementMakerParts) {}
 
-  served(job: ChatJob, { entry, prices, isReported, response, callMs, batchFactor }: Answer): Settlement {
+  served(job: ChatJob, { entry, prices, isReported, response, callMs, batchFactor }: ServedCall): Settlement {
     const { usage, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;

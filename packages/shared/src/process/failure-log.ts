@@ -1,7 +1,7 @@
 import type { Logger } from './logger.js';
 
 /** Logs when repeated failures begin and when they end, and nothing in between. */
-export class Trouble {
+export class FailureLog {
   #since: number | undefined;
 
   constructor(
