@@ -10,6 +10,7 @@ import {
   startProcesses,
   startRealGateway,
 } from '../helpers/gateway.js';
+import { PATIENT } from '../helpers/test-process.js';
 import { limitMemory, type MemoryLimit, SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from './memory-limit.js';
 
 const INNOCENT_CALLERS = 2;
@@ -52,9 +53,11 @@ export class Stage {
 
   static async set(attack: Attack, isShort: boolean): Promise<Stage> {
     const limits = attack.limits ? { limits: attack.limits } : {};
-    // On a machine that is busy with other tests, Redis may stand still for seconds, and a call may wait for long. That is
-    // nobody's attack.
-    const start = isShort ? startProcesses : startRealGateway;
+    // On a machine that is busy with other tests, Redis or a worker may stand still for seconds, and a call may wait for long.
+    // That is nobody's attack.
+    const start = isShort
+      ? (options: GatewayOptions) => startProcesses({ internals: PATIENT, ...options })
+      : startRealGateway;
     const patience = isShort ? { max_wait_ms: 200_000 } : {};
     const providers = attack.gateway?.providers;
     const gateway = await start({
