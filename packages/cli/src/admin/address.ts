@@ -8,7 +8,8 @@ const DEFAULT_URL = 'http://127.0.0.1:8081';
 /** Where `npm start` keeps the admin token and address, below its working directory. */
 const FOLDER = '.sluice';
 
-export const TOKEN_PLACES = `ADMIN_TOKEN, ADMIN_TOKEN_FILE or ${FOLDER}/admin-token`;
+export const MADE_TOKEN = `${FOLDER}/admin-token`;
+export const TOKEN_PLACES = `ADMIN_TOKEN, ADMIN_TOKEN_FILE or ${MADE_TOKEN}`;
 
 export interface AdminAddress {
   url: string;
@@ -25,7 +26,7 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
     throw new CliError('ADMIN_URL must be an http or https address such as http://127.0.0.1:8081');
   const given = look(env, 'ADMIN_TOKEN');
   // The token that `npm start` made is for this machine: it is not shown to whoever ADMIN_URL names.
-  const token = given ?? (isLoopback(url) ? readFrom(join(directory, FOLDER, 'admin-token')) : undefined);
+  const token = given ?? (isLoopback(url) ? readFrom(join(directory, MADE_TOKEN)) : undefined);
   if (token === undefined)
     throw new CliError(
       `there is no admin token: looked for ${TOKEN_PLACES} (in ${directory}); "npm start" makes one`,
@@ -36,7 +37,7 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
     token,
     tokenFrom:
       given === undefined
-        ? `${FOLDER}/admin-token`
+        ? MADE_TOKEN
         : env.ADMIN_TOKEN?.trim()
           ? 'ADMIN_TOKEN'
           : 'ADMIN_TOKEN_FILE',

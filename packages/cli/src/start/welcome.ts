@@ -1,4 +1,6 @@
+import { resolve } from 'node:path';
 import type { RouteConfig, RouteEntry } from '@sluice/shared/contract/route';
+import { MADE_TOKEN } from '../admin/address.js';
 import type { AllInOne } from './all-in-one.js';
 
 /** What a person sees first, ending in a line that can be pasted into another terminal. */
@@ -23,6 +25,7 @@ export function welcome({
     `Console: ${signInLink}`,
     '  This link signs you in once, within ten minutes. "npx sluice open" prints another one.',
     `Admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
+    ...aboutOtherFolder(adminUrl, adminTokenFile),
     ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
     ...applied.made.map(
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,
@@ -37,6 +40,13 @@ export function welcome({
     `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key ?? '<key>'}' -H 'content-type: application/json' -d '${body}'`,
     '',
   ].join('\n');
+}
+
+/** `sluice` looks into the default folder only. */
+function aboutOtherFolder(url: string, tokenFile: string | undefined): string[] {
+  return tokenFile === undefined || resolve(tokenFile) === resolve(MADE_TOKEN)
+    ? []
+    : [`  "npx sluice" needs: export ADMIN_URL=${url} ADMIN_TOKEN_FILE=${resolve(tokenFile)}`];
 }
 
 /** A route that has an entry whose provider can be called, or else the first one. */
