@@ -17,7 +17,9 @@ test('npm start makes an admin token once, keeps it to itself, and says where to
   t.true(token.length >= 32);
   const url = /^Admin api at (\S+) \(token: /m.exec(first.output())?.[1] ?? '';
   t.is(readFileSync(join(folder, 'admin-url'), 'utf8').trim(), url);
-  const told = /^ {2}"npx sluice" needs: export ADMIN_URL=(\S+) ADMIN_TOKEN_FILE=(\S+)$/m.exec(first.output());
+  const told = /^ {2}"npx sluice" needs: export ADMIN_URL=(\S+) ADMIN_TOKEN_FILE=(\S+)$/m.exec(
+    first.output(),
+  );
   t.deepEqual(told?.slice(1), [url, file], 'sluice does not look into this folder by itself');
   t.is(await ask(url, token), 200);
   t.is(await ask(url, `${token}x`), 401);

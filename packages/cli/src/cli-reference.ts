@@ -48,9 +48,10 @@ function blockOf(command: Command, explained: Set<string>): string {
   const options = help.visibleOptions(command).filter(({ flags }) => !COMMON.includes(flags));
   const words = [
     help.commandUsage(command).replace(' [options]', ''),
-    ...options.map(({ long, flags, argChoices }) => {
+    ...options.map(({ long, flags, argChoices, mandatory }) => {
       const [, value = ''] = / (<.*>)$/.exec(flags) ?? [];
-      return `[${[long, argChoices?.join('|') ?? value].filter((each) => each !== '').join(' ')}]`;
+      const word = [long, argChoices?.join('|') ?? value].filter((each) => each !== '').join(' ');
+      return mandatory ? word : `[${word}]`;
     }),
   ];
   const rows = [

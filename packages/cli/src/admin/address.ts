@@ -36,11 +36,7 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
     url: url.href.replace(/\/+$/, ''),
     token,
     tokenFrom:
-      given === undefined
-        ? MADE_TOKEN
-        : env.ADMIN_TOKEN?.trim()
-          ? 'ADMIN_TOKEN'
-          : 'ADMIN_TOKEN_FILE',
+      given === undefined ? MADE_TOKEN : env.ADMIN_TOKEN?.trim() ? 'ADMIN_TOKEN' : 'ADMIN_TOKEN_FILE',
   };
 }
 

@@ -39,23 +39,23 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       )
       .argument('<name>', NAME)
       .addOption(
-        new Option('--preset <name>', 'a provider that is known by its name').choices(PRESETS_WITHOUT_TOKEN),
+        new Option('--preset <name>', 'a provider that Sluice knows by name').choices(PRESETS_WITHOUT_TOKEN),
       )
       .addOption(new Option('--kind <format>', 'the format of any other server').choices(KINDS))
       .option('--base-url <address>', 'where it is; default: that of the preset')
       .option('--region <region>', 'a part of the address of some presets')
       .option('--resource <resource>', 'a part of the address of some presets')
-      .option('--prices <list>', 'whose prices hold; default: those of the preset')
+      .option('--prices <list>', 'the price list that applies; default: that of the preset')
       .option('--concurrency <count>', 'the most calls at a time, over all workers', parseCount)
-      .option('--requests-per-minute <count>', 'further ones wait', parseCount)
-      .option('--tokens-per-minute <count>', 'further ones wait', parseCount)
+      .option('--requests-per-minute <count>', 'the most calls a minute; further ones wait', parseCount)
+      .option('--tokens-per-minute <count>', 'the most tokens a minute; further calls wait', parseCount)
       .option(
         '--key-file <file>',
         'file with the provider’s key, or - for stdin; it replaces all keys that are stored',
       )
       .option(
         '--take-over',
-        'store it under the name of one of gateway.yaml; it takes its place when the file no longer has it',
+        'store it under the name of a provider of gateway.yaml; it takes over when the file no longer has that one',
       ),
     'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
     'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',
@@ -93,14 +93,16 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
   withExamples(
     providers
       .command('rotate')
-      .description('Give an added provider with one key another one. Calls under way end with the old one.')
+      .description(
+        'Replace the key of an added provider that has one key. Calls under way end with the old one.',
+      )
       .argument('<name>', NAME)
       .argument('<file>', 'file with the new key, or - for stdin'),
     'providers rotate groq new.key',
   ).action(async (name: string, file: string) => {
     const body = { api_key: await readSecret(file, cli.terminal) };
     const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}/key`, body);
-    cli.show(provider, () => `Provider ${name} has another key. ${IN_FORCE}`);
+    cli.show(provider, () => `Replaced the key of provider ${name}. ${IN_FORCE}`);
   });
 
   addPoolCommands(providers, cli);

@@ -43,7 +43,7 @@ export function addAlertCommands(program: Command, cli: Cli): void {
   );
 
   withExamples(
-    alerts.command('list').description('List the alerts, and what of them fires now.'),
+    alerts.command('list').description('List the alerts, and which of them are firing.'),
     'alerts list',
     'alerts list --json',
   ).action(async () => {
@@ -89,7 +89,7 @@ export function addAlertCommands(program: Command, cli: Cli): void {
   withExamples(
     alerts
       .command('remove')
-      .description('Remove an alert. What waits to be sent for it is not sent.')
+      .description('Remove an alert. Its messages that still wait are not sent.')
       .argument('<alert>', 'id of the alert')
       .option('-y, --yes', 'do not ask'),
     'alerts remove alert_6Yd0mJXkXy0kq3Jt2s8P --yes',

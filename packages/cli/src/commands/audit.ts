@@ -22,15 +22,15 @@ export function addAuditCommand(program: Command, cli: Cli): void {
     program
       .command('audit')
       .description(
-        'Show who has changed what, or who has signed in, newest first. With the id of an entry: what it changed, and put it back.',
+        'Show who has changed what, or who has signed in, newest first. With the id of an entry, show what it changed; --restore puts it back.',
       )
-      .argument('[entry]', 'id of one change: the fields that differ')
+      .argument('[entry]', 'id of one change, to see the fields that differ')
       .option('--restore', 'put a route, provider, workspace, key or budget back as it was before the entry')
       .option('--yes', 'do not ask')
       .option('--sign-ins', 'sign-ins instead of changes, failed ones too')
       .option('--path <path>', 'only changes at this path')
       .option('--search <text>', 'only those with this in their path, or in the name of the person')
-      .option('--limit <n>', 'at most so many, 1 to 200; default: 50', parseLimit)
+      .option('--limit <n>', 'how many entries, 1 to 200; default: 50', parseLimit)
       .addOption(
         new Option('--export <format>', 'print the whole trail').choices(SAVED_AS).conflicts('limit'),
       ),

@@ -62,7 +62,7 @@ export function addBatchCommands(program: Command, cli: Cli): void {
       .command('list')
       .description('Show batches, the newest first: how far they are, and what they have cost so far.')
       .argument('[workspace]', 'default: all workspaces')
-      .addOption(new Option('--status <status>', 'only those that stand so').choices(BATCH_STATUSES))
+      .addOption(new Option('--status <status>', 'only those with this status').choices(BATCH_STATUSES))
       .option('--search <text>', 'only those with this in their name, their id or the id of their file'),
     'batches list',
     'batches list --status in_progress --search nightly',
@@ -75,7 +75,7 @@ export function addBatchCommands(program: Command, cli: Cli): void {
   withExamples(
     batches
       .command('show')
-      .description('Show one batch, and what its provider’s own batch API has of it.')
+      .description('Show one batch, and how far the provider’s own batch API is with it.')
       .argument('<batch>', 'id of the batch'),
     'batches show batch_V1StGXR8Z5jdHi6BmyT0',
   ).action(async (id: string) => {
@@ -91,7 +91,7 @@ export function addBatchCommands(program: Command, cli: Cli): void {
   withExamples(
     batches
       .command('cancel')
-      .description('End a batch: what waits is not run, and what runs may end.')
+      .description('Cancel a batch. Lines that wait are not run; lines that run may finish.')
       .argument('<workspace>', 'id of its workspace')
       .argument('<batch>', 'id of the batch'),
     'batches cancel demo batch_V1StGXR8Z5jdHi6BmyT0',

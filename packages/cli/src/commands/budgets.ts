@@ -40,7 +40,7 @@ export function addBudgetCommands(program: Command, cli: Cli): void {
   const command = group(
     program,
     'budgets',
-    'Budgets for keys, end users, tags and runs of a workspace, and for itself. The monthly one is set by "sluice limits".',
+    'Budgets of a workspace, and of its keys, end users, tags and runs. "sluice limits" sets the monthly one.',
     'budgets list demo',
     'budgets set demo --scope end_user --window day --usd 2',
   );

@@ -19,7 +19,7 @@ function expiryText({ expires_at }: Key, wanted: string | undefined): string {
 }
 
 const priorityOption = () =>
-  new Option('--priority <class>', 'class of the requests that name none').choices(PRIORITIES);
+  new Option('--priority <class>', 'class of requests that name none').choices(PRIORITIES);
 const maxPriorityOption = () =>
   new Option('--max-priority <class>', 'highest class that a request may name').choices(PRIORITIES);
 
@@ -76,7 +76,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       .command('issue')
       .description('Issue a new key. Its value is shown once.')
       .argument('<workspace>', 'id of the workspace')
-      .argument('<name>', 'which program uses the key, for people')
+      .argument('<name>', 'name for people, such as the program that uses it')
       .option(
         '--expires <when>',
         'when the key ends: a span such as 90d, or a moment; default: never',

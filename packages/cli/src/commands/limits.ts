@@ -69,12 +69,9 @@ const OPTIONS: Record<SetLimit, readonly [value: string, description: string]> =
   batches_over_budget: ['<how>', 'whether batches wait or fail when the budget is spent; none: they wait'],
   when_full: [
     '<how>',
-    'whether a request waits or is refused while others hold all places, turns or money; none: it waits',
+    'whether a request waits or is refused while other requests use up a limit or the budget; none: it waits',
   ],
-  time_zone: [
-    '<zone>',
-    'whose days the budgets of `sluice budgets` are for, such as Europe/Berlin; none: UTC',
-  ],
+  time_zone: ['<zone>', 'time zone of the budgets of `sluice budgets`, such as Europe/Berlin; none: UTC'],
 };
 
 function optionFor(name: SetLimit): Option {

@@ -21,11 +21,11 @@ export function addReconcileCommand(program: Command, cli: Cli): void {
     program
       .command('reconcile')
       .description(
-        'Set a provider’s own account of a month beside the ledger, by day and model, and say what explains a difference. Without a file it shows the latest result.',
+        'Compare what a provider bills for a month with the ledger, by day and model, and say what explains a difference. Without a file, show the latest result.',
       )
       .argument('[file]', 'the costs that OpenAI or Anthropic export, as CSV or JSON')
-      .requiredOption('--provider <provider>', 'a provider of the gateway, whose account it is')
-      .requiredOption('--month <month>', 'a month of UTC, such as 2026-10')
+      .requiredOption('--provider <provider>', 'the provider that bills, by its name in the gateway')
+      .requiredOption('--month <month>', 'the month (UTC), such as 2026-10')
       .option(
         '--settle',
         'make adjustments that bring the spend to the invoice; the ledger itself stays as it is',

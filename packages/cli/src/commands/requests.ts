@@ -49,7 +49,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .description(
         'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
       )
-      .argument('[id]', 'id of one request; it is shown with its steps, why it ended so, and its price')
+      .argument('[id]', 'id of one request, to see its steps, why it ended as it did, and its price')
       .option('--since <when>', SINCE, parseWhen('beginning'))
       .option('--until <when>', UNTIL, parseWhen('end'))
       .option('--workspace <workspace>', 'only this workspace')
@@ -62,11 +62,11 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--status <status>', 'only this status, such as 200, or 5xx for all of a kind')
       .option('--tag <name=value>', 'only those with this tag')
       .option('--user <user>', 'only this end user of the caller')
-      .option('--min-ms <ms>', 'only those that took at least so long')
-      .option('--max-ms <ms>', 'only those that took at most so long')
-      .option('--min-cost <usd>', 'only those that cost at least so much')
-      .option('--max-cost <usd>', 'only those that cost at most so much')
-      .option('--fallback', 'only those that another entry than the first served')
+      .option('--min-ms <ms>', 'only those that took at least this long')
+      .option('--max-ms <ms>', 'only those that took at most this long')
+      .option('--min-cost <usd>', 'only those that cost at least this much')
+      .option('--max-cost <usd>', 'only those that cost at most this much')
+      .option('--fallback', 'only those that an entry other than the first served')
       .addOption(
         new Option('--sort <order>', 'the newest, the longest or the dearest; default: time')
           .choices(SORTS)

@@ -31,13 +31,13 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       )
       .option(
         '--by <fields>',
-        'what the sums are for: workspace, key, route, provider, model, end_user, day, month or tag:<name>; several with commas',
+        'what to sum by: workspace, key, route, provider, model, end_user, day, month or tag:<name>; several with commas',
         'workspace',
       )
       .option('--since <when>', `first day: ${DAYS}`)
       .option('--until <when>', `last day: ${DAYS}`)
-      .option('--month <month>', 'a calendar month such as 2026-11, in the place of --since and --until')
-      .option('--tz <zone>', 'whose days and months they are, such as Europe/Berlin; default: UTC')
+      .option('--month <month>', 'a calendar month such as 2026-11, instead of --since and --until')
+      .option('--tz <zone>', 'time zone of days and months, such as Europe/Berlin; default: UTC')
       .option('--workspace <workspace>', 'only this workspace')
       .option('--key <id>', 'only this key, by its id')
       .option('--tag <name=value>', 'only what has this tag')
@@ -97,7 +97,7 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       .description('Write what a workspace spent in a month, by model, route, key and day.')
       .argument('<workspace>', 'id of the workspace')
       .option('--month <month>', 'such as 2026-11; default: this month')
-      .option('--tz <zone>', 'whose month it is, such as Europe/Berlin; default: UTC')
+      .option('--tz <zone>', 'time zone of the month, such as Europe/Berlin; default: UTC')
       .addOption(
         new Option('--format <format>', 'csv, or html for a page to print')
           .choices(['csv', 'html'])

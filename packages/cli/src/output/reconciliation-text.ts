@@ -16,14 +16,14 @@ export function reconciliationText(
     ...(rows.length === 0 ? [] : [table(COLUMNS, rows, style)]),
     ...(missing.length === 0
       ? []
-      : [`The file has no line of ${missing.join(', ')}: nothing is settled there.`]),
+      : [`The file has no line for ${missing.join(', ')}: nothing is settled for these days.`]),
     ...doubled.map(
       ({ day, model, usd, times }) =>
-        `The file has a line ${times} times, which counts once: ${day} ${model} ${usd} USD.`,
+        `This line is ${times} times in the file, and counts once: ${day} ${model} ${usd} USD.`,
     ),
     total.settled === 0
       ? 'No adjustment was made.'
-      : `Made ${whole(total.settled)} adjustments of ${total.settled_usd} USD together.`,
+      : `Made ${whole(total.settled)} adjustments, ${total.settled_usd} USD in all.`,
   ].join('\n');
 }
 

@@ -24,7 +24,9 @@ export function requestText(request: PresentedRequest, style: Style): string {
     head,
     ...(reason_text === null ? [] : [reason_text]),
     ...(count > 1
-      ? [`This is the first of ${whole(count)} refusals alike, until ${moment(request.last_at)}.`]
+      ? [
+          `This is the first of ${whole(count)} refusals of the same kind; the last was at ${moment(request.last_at)}.`,
+        ]
       : []),
     '',
     ...facts.map(([name, value]) => `${style.faint(name.padEnd(width))}  ${shown(value)}`),

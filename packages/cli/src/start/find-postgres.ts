@@ -35,13 +35,13 @@ export function findOrBringPostgres(folder: string, say: (line: string) => void)
   if (existsSync(join(programs, 'postgres'))) return programs;
   mkdirSync(place, { recursive: true, mode: 0o755 });
   const args = ['install', '--prefix', place, '--no-audit', '--no-fund', EMBEDDED];
-  say(`PostgreSQL: not on this machine; bringing it (npm ${args.join(' ')}), about 60 MB …`);
+  say(`PostgreSQL: not on this machine; installing it (npm ${args.join(' ')}), about 60 MB …`);
   const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8' });
   if (status === 0 && existsSync(join(programs, 'postgres'))) return programs;
   const [code, ...lines] = (stderr ?? '').split('\n').filter((line) => line.startsWith('npm error'));
   const reason = lines.find((line) => line.includes('failed')) ?? lines[0];
   throw new Error(
-    `no PostgreSQL found, and "npm ${args.join(' ')}" did not bring one\n${[code, reason].filter(Boolean).join('\n')}\n` +
+    `no PostgreSQL found, and "npm ${args.join(' ')}" did not install one\n${[code, reason].filter(Boolean).join('\n')}\n` +
       'Install PostgreSQL 14 or newer, or set DATABASE_URL to a database that is already there.',
   );
 }

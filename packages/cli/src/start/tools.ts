@@ -53,7 +53,7 @@ export function installTools(
   // A package that is there, and has lost its program, is not repaired by installing it.
   if (missing().length > 0) install('--reinstall');
   const [first] = missing();
-  if (first) throw new Error(`"${command}" did not bring ${first.name}`);
+  if (first) throw new Error(`"${command}" did not install ${first.name}`);
 }
 
 function apt(machine: Machine, say: (line: string) => void, args: string[]) {

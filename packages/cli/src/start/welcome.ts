@@ -60,6 +60,6 @@ function firstModel(routes: ReadonlyMap<string, RouteConfig>, keyless: ReadonlyM
 function aboutKeyless(keyless: ReadonlyMap<string, string>, providers: number): string {
   const names = [...keyless].map(([name, variable]) => `${name} (${variable})`).join(', ');
   return keyless.size < providers
-    ? `No key is set for ${names}: calls of it fail. The simulated upstream only runs while no provider can be called.`
+    ? `No key is set for ${names}: calls there fail. The simulated upstream only runs while no provider can be called.`
     : `No key is set for ${names}: every call fails until you set one and start again. The simulated upstream stands in only for providers whose base_url reads OPENAI_BASE_URL or ANTHROPIC_BASE_URL.`;
 }

@@ -65,7 +65,7 @@ export function explain(error: AdminError): string {
 /** Explains why an action failed. The page does not repeat it, and it may have been done nevertheless. */
 export function explainFailure(error: AdminError): string {
   if (error.code === 'unreachable')
-    return 'The gateway did not answer: this may or may not have been done. Look before you try again.';
+    return 'The gateway did not answer: this may or may not have been done. Check before you try again.';
   if (error.code === 'service_unavailable')
     return 'The gateway cannot reach its Redis at the moment: this may or may not have been done. Try again in a while.';
   return error.message;

@@ -32,7 +32,7 @@ export function InvoicesPage({ place }: { place: Place }) {
   return (
     <Page
       title="Invoices"
-      intro="What providers bill, beside what the gateway has booked, by day and model of UTC."
+      intro="What providers bill, beside what the gateway has booked, by model and UTC day."
     >
       {may('admin') && names.length > 0 && <CompareForm providers={names} onDone={open} />}
       {place.item === undefined ? <All key={version} /> : <One key={version} item={place.item} />}

@@ -34,7 +34,7 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
       </h2>
       {workers === 0 && (
         <Notice tone="bad">
-          No worker has been seen in the last seconds: requests wait and are not answered.
+          No worker has reported in the last seconds: requests wait and are not answered.
         </Notice>
       )}
       {processes.some(({ payload_key }) => payload_key === null) && (

@@ -92,7 +92,7 @@ function Tags({ facts }: ModelRow) {
       {refuses && (
         <span
           class="under"
-          title="Fields that it does not take, or not every value of them. The next entry of a route gets such a request."
+          title="Fields that it refuses, or refuses with some values. Such a request goes to the next entry of its route."
         >
           refuses {refuses.join(', ')}
         </span>

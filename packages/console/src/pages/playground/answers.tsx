@@ -15,7 +15,7 @@ export function Answers({ turns, busy, error, onClear }: AnswersProps) {
   return (
     <>
       {turns.length === 0 && !busy && !error && (
-        <Empty title="Nothing asked yet.">The answer, its headers and its cost will stand here.</Empty>
+        <Empty title="Nothing asked yet.">The answer, its headers and its cost will appear here.</Empty>
       )}
       {turns.map((turn, i) => (
         // They only ever grow at the end.

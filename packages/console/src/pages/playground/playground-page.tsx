@@ -31,7 +31,7 @@ export function PlaygroundPage({ place }: { place: Place }) {
   if (workspaces.length === 0)
     return (
       <Page title="Playground">
-        <Empty title="There is no workspace to ask for.">
+        <Empty title="There is no workspace to chat for.">
           <code>sluice workspaces create</code> makes one.
         </Empty>
       </Page>
@@ -63,7 +63,7 @@ function Chat({
   return (
     <Page
       title="Playground"
-      intro="A chat on behalf of a workspace, without a key of it: through the same queue, under the same limits, logged and billed to it."
+      intro="A chat on behalf of a workspace, for which you need no key. It goes through the same queue and limits, and is logged and billed to the workspace."
     >
       <div class="playground">
         <section class="card" aria-label="Question">

@@ -85,8 +85,8 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
           onClose={close}
           onDone={done}
         >
-          Nobody is called at <code>{provider.address}</code> any more, and its key is forgotten. Calls under
-          way end. A provider to which a route leads, or that runs a batch, cannot be removed.
+          The gateway no longer calls <code>{provider.address}</code>, and forgets its key. Calls under way
+          finish. A provider to which a route leads, or that runs a batch, cannot be removed.
         </Confirm>
       )}
     </>

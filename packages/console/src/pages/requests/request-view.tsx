@@ -120,8 +120,8 @@ function Details({ request, keyName }: { request: PresentedRequest } & Pick<Requ
       )}
       {request.count > 1 && (
         <Notice tone="warn">
-          This is the first of {count(request.count)} requests that were refused alike until{' '}
-          {moment(request.last_at)}. They were logged together.
+          This is the first of {count(request.count)} refusals of the same kind, logged together; the last was
+          at {moment(request.last_at)}.
         </Notice>
       )}
       <Bill request={request} />

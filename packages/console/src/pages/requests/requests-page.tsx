@@ -154,7 +154,7 @@ function NoRequests({ filtered }: { filtered: boolean }) {
     );
   return (
     <Empty title="No request yet.">
-      Every request that is answered stands here. <a href="#/playground">Send one from the playground</a>
+      Every answered request appears here. <a href="#/playground">Send one from the playground</a>
     </Empty>
   );
 }

@@ -142,7 +142,7 @@ function Entry({ entry, share, status, served, of }: EntryProps) {
   );
   const settings = [
     ...(share === undefined ? [] : [share]),
-    ...(entry.when === undefined ? [] : ['only for prompts that are too long before it']),
+    ...(entry.when === undefined ? [] : ['only for prompts that are too long for the entries before it']),
     ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
     ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
     ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),

@@ -154,7 +154,7 @@ function Months({ months, workspace, tz }: { months: BudgetMonth[]; workspace: s
   return (
     <section aria-labelledby="months" class="not-printed">
       <h2 id="months">
-        Months <span class="muted">of UTC: the budget that each had, and what it spent</span>
+        Months <span class="muted">in UTC, with the budget and the spend of each</span>
       </h2>
       <Table caption="Months" columns={columns} rows={months} rowKey={({ month }) => month} />
     </section>

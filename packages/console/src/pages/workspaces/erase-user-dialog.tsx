@@ -21,14 +21,14 @@ export function EraseUserDialog({ workspace, onClose }: { workspace: string; onC
     <Dialog title="Erase an end user" onClose={onClose}>
       <form onSubmit={onSubmit} noValidate>
         <p>
-          Removes the log entries of one end user of the callers of <b>{workspace}</b>. The sums of the spend
-          stay. This cannot be undone.
+          Erases one end user of <b>{workspace}</b> from the request log. What their requests cost stays in
+          the spend. This cannot be undone.
         </p>
         <Field
           label="End user"
           value={user}
           onInput={setUser}
-          mistake={shown(user, user === '' ? 'Say which end user' : undefined)}
+          mistake={shown(user, user === '' ? 'Name the end user' : undefined)}
           hint="As callers send it, in the field user"
         />
         {erased && (

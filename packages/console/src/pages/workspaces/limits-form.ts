@@ -16,20 +16,20 @@ interface ChoiceLimit {
 
 export const NUMBER_LIMITS: readonly NumberLimit[] = [
   { name: 'budget_usd_per_month', label: 'Budget, USD a month', hint: 'Empty: no budget' },
-  { name: 'concurrent_requests', label: 'Calls at a time', hint: 'Empty: as many as there are' },
+  { name: 'concurrent_requests', label: 'Calls at a time', hint: 'Empty: no limit' },
   { name: 'requests_per_minute', label: 'Requests a minute', hint: 'Empty: no limit' },
   { name: 'tokens_per_minute', label: 'Tokens a minute', hint: 'Empty: no limit' },
-  { name: 'weight', label: 'Weight', hint: 'Turns in a queue, for one of the others' },
+  { name: 'weight', label: 'Weight', hint: 'Turns in a queue for each turn of another workspace' },
 ];
 
 export const CHOICE_LIMITS: readonly ChoiceLimit[] = [
   {
     name: 'budget',
-    label: 'How the budget is kept',
+    label: 'What a request reserves of the budget',
     choices: [
-      ['', 'By default: strictly'],
-      ['expected', 'By what a request will most likely cost'],
-      ['strict', 'Strictly: by the most that a request can cost'],
+      ['', 'By default: the most that it can cost'],
+      ['expected', 'What it will most likely cost'],
+      ['strict', 'The most that it can cost'],
     ],
   },
   {
@@ -38,7 +38,7 @@ export const CHOICE_LIMITS: readonly ChoiceLimit[] = [
     choices: [
       ['', 'By default'],
       ['refuse', 'Refuse them'],
-      ['allow', 'Allow them; they cost nothing here'],
+      ['allow', 'Allow them, and count them as 0 USD'],
     ],
   },
   {
@@ -52,7 +52,7 @@ export const CHOICE_LIMITS: readonly ChoiceLimit[] = [
   },
   {
     name: 'when_full',
-    label: 'While others hold all places, turns or money',
+    label: 'While other requests use up a limit or the budget',
     choices: [
       ['', 'By default: requests wait'],
       ['wait', 'Requests wait'],
