@@ -16,10 +16,10 @@ export function reconciliationText(
     ...(rows.length === 0 ? [] : [table(COLUMNS, rows, style)]),
     ...(missing.length === 0
       ? []
-      : [`The file has no line for ${missing.join(', ')}: nothing is settled for these days.`]),
+      : [`The file has no line of ${missing.join(', ')}: nothing is settled there.`]),
     ...doubled.map(
       ({ day, model, usd, times }) =>
-        `This line is ${times} times in the file, and counts once: ${day} ${model} ${usd} USD.`,
+        `The file has a line ${times} times. It counts once: ${day} ${model} ${usd} USD.`,
     ),
     total.settled === 0
       ? 'No adjustment was made.'
