@@ -46,7 +46,9 @@ ${buckets.join('\n')}
 
 ## Dashboards
 
-\`docker compose up\` starts Grafana with five dashboards and one that has the [runbook](runbook.md). \`npm run docs\` makes them from
+\`docker compose up\` starts Grafana with five dashboards and one that has the [runbook](runbook.md). With a Prometheus and Grafana of your own,
+scrape the processes as the jobs \`api\` and \`worker\`, load \`prometheus/alerts.yml\` and import
+\`grafana/dashboards\`, which ask the data source with the uid \`prometheus\`. \`npm run docs\` makes the dashboards from
 \`packages/observability/src/dashboards/\`, and a test sends each query to a real Prometheus. The pictures are **not of Grafana**: \`npm run pictures\`
 ran a gateway with a simulated upstream, with failures on purpose, and drew the same queries.
 
