@@ -79,14 +79,14 @@ test.serial('each end user and each run has its own budget, and sees what is lef
   const [, refused] = answers;
   t.regex(
     refused?.body.error.message ?? '',
-    /^The budget for each end user, a day does not cover .* It renews at /,
+    /^The budget for each end user, a day, does not cover .* It renews at /,
   );
   t.is(refused?.headers.get('x-should-retry'), 'false');
   t.true(Number(refused?.headers.get('retry-after')) > 0);
   // Newer clients name the end user in another field.
   t.is((await ask('people', { safety_identifier: 'ann' }, { 'x-gateway-tags': 'run=9' })).status, 429);
   const run = await ask('people', { user: 'eve' }, { 'x-gateway-tags': 'run=0' });
-  t.regex(run.body.error.message, /^The budget for each run, in total /);
+  t.regex(run.body.error.message, /^The budget for each run, in total, /);
 
   const { data } = await ownBudgets('people', '?user=ann', { 'x-gateway-tags': 'run=0' });
   t.deepEqual(

@@ -103,7 +103,7 @@ test.serial('39 parallel calls of a dear model do not spend more than the budget
   t.is(refused?.headers.get('retry-after'), '1');
   t.regex(
     refused?.body.error.message ?? '',
-    /may cost up to 6\.01\d{4} USD, and 3\.98\d{4} USD of 10\.000000 USD is left, 0\.000000 USD is spent, 6\.01\d{4} USD is reserved/,
+    /may cost up to 6\.01\d{4} USD: 3\.98\d{4} USD of 10\.000000 USD is left, 0\.000000 USD is spent, 6\.01\d{4} USD is reserved/,
   );
 });
 
@@ -202,7 +202,7 @@ test('an expected budget lets a request in whose longest answer it would not cov
     const answer = await ask('expecting', { model: 'o1' });
     return !answer.body.error?.message.includes('up to') && answer;
   });
-  t.regex(unexpected.body.error.message, /it is expected to cost 0\.\d{6} USD/);
+  t.regex(unexpected.body.error.message, /which is expected to cost 0\.\d{6} USD/);
   const { body } = await admin('PATCH', '/workspaces/expecting/limits', {
     budget: null,
     budget_usd_per_month: 0.5,

@@ -130,7 +130,7 @@ test('a request that one budget does not cover reserves in none, and the narrowe
   const refused = await world.ask('one', { user: 'ann' });
   t.like(refused, { as: 'refused', error: { code: 'budget_exceeded', reason: 'budget_too_small' } });
   if (refused.as === 'refused')
-    t.regex(refused.error.message, /^The budget for each end user, a day does not cover/);
+    t.regex(refused.error.message, /^The budget for each end user, a day, does not cover/);
   t.deepEqual(await world.counters(), {});
 });
 

@@ -242,7 +242,7 @@ function overBudget(
   const { end } = counter?.window ?? windowOf('month', now, 'UTC');
   const cost = mode === 'expected' ? 'is expected to cost' : 'may cost up to';
   const whose = counter
-    ? `The budget for ${budgetWords(counter.budget)}`
+    ? `The budget for ${budgetWords(counter.budget)},`
     : 'The monthly budget of this workspace';
   const free = budget - BigInt(spent) - BigInt(estimated);
   const left = free - BigInt(reserved);
@@ -253,7 +253,7 @@ function overBudget(
   ];
   const renews =
     end === undefined ? 'It does not renew.' : `It renews at ${new Date(end).toISOString().slice(0, 19)}Z.`;
-  const message = `${whose} does not cover the request: it ${cost} ${formatUsd(estimates[mode])} USD, and ${facts.join(', ')}. ${renews}`;
+  const message = `${whose} does not cover the request, which ${cost} ${formatUsd(estimates[mode])} USD: ${facts.join(', ')}. ${renews}`;
   if (!isSpent)
     return new GatewayError('budget_exceeded', message, {
       retryAfterMs: HELD_RETRY_MS,
