@@ -1,8 +1,10 @@
 /** Budgets at every scope, as callers and operators see them. */
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 
 /** 1,000 tokens of output of gpt-4o-mini cost 0.0006 USD, and the prompt some more. */
@@ -38,6 +40,7 @@ test.before(async () => {
         routes,
         limits: { budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })] },
       },
+      batched: { routes, limits: { when_full: 'refuse', budgets: [day('key', 0.0039)] } },
       places: { routes, limits: { concurrent_requests: 2 } },
     },
     simulator: { latencyMs: hold.latency },
@@ -131,6 +134,22 @@ test.serial('while money is only reserved, requests wait for it instead of being
   );
   const [own] = (await ownBudgets('patient')).data;
   t.is(own?.spent_usd, (4 * COST).toFixed(6));
+  t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('lines of a batch wait for money that is only reserved, and none is refused', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.batched ?? '' });
+  // Each may cost up to 0.0006 USD, and costs almost nothing.
+  const lines = Array.from({ length: 24 }, (_, i) => line(`line-${i}`, `a batch ${i}`));
+  const { id } = await createBatch(client, toJsonl(lines));
+  const batch = await batchEnd(client, id);
+  t.like(batch, { status: 'completed', request_counts: { total: 24, completed: 24, failed: 0 } });
+  const log = (await gateway.log()).filter(({ workspace }) => workspace === 'batched');
+  t.deepEqual(
+    log.filter(({ code }) => code !== null),
+    [],
+  );
+  const [own] = (await ownBudgets('batched')).data;
   t.is(own?.reserved_usd, '0.000000');
 });
 

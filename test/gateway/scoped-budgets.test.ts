@@ -215,6 +215,43 @@ test('those who wait for one value do not hold up those who wait for another', a
   );
 });
 
+test('lines of batches wait behind all callers, and leave room for them', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))], { requestsPerMinute: 6 });
+  const patient = { mostWaitMs: 60_000 };
+  const line = { ...patient, inBatch: true };
+  const first = await world.ask('first');
+  for (const id of ['line-1', 'line-2']) t.is((await world.ask(id, line)).as, 'waits');
+  t.is((await world.ask('caller', patient)).as, 'waits');
+  // It fits, and only lines came before it.
+  await world.ask('caller', { mostWaitMs: 0 }, 'last');
+  const small = await world.ask('small', { ...patient, estimates: { strict: 1, expected: 1 } });
+  t.is(small.as, 'admitted');
+  t.is((await world.ask('late', patient)).as, 'waits');
+  await world.end('first', first, false);
+  const told = async () => (await messages(world)).map(({ id }) => id);
+  t.deepEqual(await told(), ['late']);
+  await world.end('late', await world.ask('late', patient, 'again'), false);
+  t.deepEqual(await told(), ['late', 'line-1']);
+  // The requests of this minute are used up. A caller gets a turn of the next one.
+  const next = { estimates: { strict: 1, expected: 1 } };
+  t.like(await world.ask('line-3', { ...line, ...next }), {
+    as: 'refused',
+    error: { reason: 'workspace_requests_per_minute' },
+  });
+  const turn = await world.ask('turn', { ...patient, ...next });
+  t.true(turn.as === 'admitted' && turn.turnMs > 0, JSON.stringify(turn));
+});
+
+test('lines of batches leave half of the waiting places to callers', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))]);
+  await world.ask('first');
+  const others = Array.from({ length: 1_000 }, (_, i) => [`other-${i}`, '{"waitsUntil":0}']).flat();
+  await bench.redis.hset(world.names.money('demo', 'waiting'), ...others);
+  const patient = { mostWaitMs: 60_000 };
+  t.is((await world.ask('line', { ...patient, inBatch: true })).as, 'refused');
+  t.is((await world.ask('caller', patient)).as, 'waits');
+});
+
 test('requests wait for a place in flight, and for their turn of a minute', async (t) => {
   const places = await worldOf([], { concurrentRequests: 1 });
   const first = await places.ask('first');

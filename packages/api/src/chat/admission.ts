@@ -102,7 +102,8 @@ export class Admission {
       const now = this.clock.now();
       const asked: LimitedRequest = {
         ...{ requestId, workspace: workspace.id, inbox, keyId, user, tags, estimates, now, deadline, spent },
-        mostWaitMs: limits.whenFull === 'refuse' ? 0 : this.#mostWaitMs(job, now),
+        mostWaitMs: this.#mostWaitMs(limits, job, now),
+        inBatch: job.batch !== undefined,
       };
       const answer = await this.#ask(asked, limits, (ms) => {
         job.queueMs += ms;
@@ -139,11 +140,16 @@ export class Admission {
     return isBudgeted ? estimates : NO_ESTIMATE;
   }
 
-  /** A batch sends its line again later. Everybody else waits for as long as for a turn at the provider. */
-  #mostWaitMs(job: ChatJob, now: number): number {
-    if (job.batch !== undefined) return 0;
+  /**
+   * A request waits for as long as for a turn at the provider. No caller waits for a line of a batch, so it is not refused at
+   * once; but it does not wait until its deadline, because then there would be no time to run it.
+   */
+  #mostWaitMs({ whenFull }: LimitsConfig, job: ChatJob, now: number): number {
+    const inBatch = job.batch !== undefined;
+    if (whenFull === 'refuse' && !inBatch) return 0;
     const { provider = '' } = job.chain[0] ?? {};
-    return waitUntil(job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
+    const { deadline } = job;
+    return waitUntil(inBatch ? { deadline } : job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
   }
 
   /** Asks for room, and waits where others hold it. */
@@ -219,8 +225,7 @@ export class Admission {
     const limits = (await this.directory.findWorkspace(workspace))?.limits;
     if ((limits?.requestsPerMinute ?? limits?.concurrentRequests) === undefined) return () => {};
     const now = this.clock.now();
-    const mayWait = job.chain !== undefined && limits?.whenFull !== 'refuse';
-    const mostWaitMs = mayWait ? this.#mostWaitMs(job as ChatJob, now) : 0;
+    const mostWaitMs = job.chain !== undefined ? this.#mostWaitMs(limits ?? {}, job as ChatJob, now) : 0;
     const asked = { requestId, workspace, inbox, keyId, estimates: NO_ESTIMATE, now, deadline, mostWaitMs };
     const free: LimitsConfig = { ...limits, budgetUsdPerMonth: undefined, budgets: undefined };
     const answer = await this.#ask(asked, free, () => {});
