@@ -8,7 +8,9 @@ import test from 'ava';
 
 test('the address of a provider tells who sends its bill', (t) => {
   for (const [name, { base_url: address }] of Object.entries(PRESETS)) {
-    const url = String(address).replace('{location-}', 'eu-').replace(/\{\w+\}/g, 'example');
+    const url = String(address)
+      .replace('{location-}', 'eu-')
+      .replace(/\{\w+\}/g, 'example');
     const company = companyAt(url);
     if (/^(ollama|vllm)$/.test(name)) t.is(company, undefined, name);
     else t.truthy(company, name);
@@ -26,7 +28,10 @@ const answerOf = (rows: SpendRow[]): SpendAnswer => ({
 });
 
 test('what only the ledger has is in a line without tags', (t) => {
-  const tagged = (tags: string, ...of: [bigint, bigint]) => ({ group: { ...group, tags }, sums: sums(...of) });
+  const tagged = (tags: string, ...of: [bigint, bigint]) => ({
+    group: { ...group, tags },
+    sums: sums(...of),
+  });
   const archive = answerOf([tagged('{"a":"1"}', 2n, 20n), tagged('{}', 1n, 5n)]);
   const other = { group: { ...group, route: null }, sums: sums(1n, 1n) };
   const { rows } = withRest(archive, answerOf([{ group, sums: sums(4n, 32n) }, other]));

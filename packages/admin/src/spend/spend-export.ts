@@ -116,7 +116,8 @@ export function* focusCsv(
 ): Generator<string> {
   yield csvLine(FOCUS.map(([name]) => name));
   // A row without any request is one of unknown bills: nothing was billed.
-  for (const row of rows) if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row, companyOf)));
+  for (const row of rows)
+    if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row, companyOf)));
   for (const row of adjustments)
     yield csvLine(FOCUS.map(([name, value]) => (FOCUS_OF_ADJUSTMENT[name] ?? value)(row, companyOf)));
 }

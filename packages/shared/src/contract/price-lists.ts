@@ -1,7 +1,11 @@
 /** The price list that holds for each host, and whose it is. The registry has these lists beside `openai` and `anthropic`. */
 const HOSTS: readonly (readonly [list: string, host: RegExp, name: string])[] = [
   ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/, 'Amazon Web Services'],
-  ['azure', /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/, 'Microsoft Azure'],
+  [
+    'azure',
+    /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/,
+    'Microsoft Azure',
+  ],
   ['cerebras', /^api\.cerebras\.ai$/, 'Cerebras'],
   ['cohere', /^api\.cohere\.(ai|com)$/, 'Cohere'],
   ['deepseek', /^api\.deepseek\.com$/, 'DeepSeek'],
