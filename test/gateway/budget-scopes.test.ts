@@ -41,6 +41,10 @@ test.before(async () => {
         limits: { budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })] },
       },
       batched: { routes, limits: { when_full: 'refuse', budgets: [day('key', 0.0039)] } },
+      learned: {
+        routes: { plain: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budgets: [day('workspace', 0.002, { mode: 'expected' })] },
+      },
       places: { routes, limits: { concurrent_requests: 2 } },
     },
     simulator: { latencyMs: hold.latency },
@@ -151,6 +155,22 @@ test.serial('lines of a batch wait for money that is only reserved, and none is 
   );
   const [own] = (await ownBudgets('batched')).data;
   t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('an expected budget learns what answers of a route usually have', async (t) => {
+  const { simulator } = gateway;
+  simulator.script({
+    match: { textIncludes: 'Briefly' },
+    action: { usage: { prompt_tokens: 10, completion_tokens: 20 } },
+  });
+  const brief = { model: 'plain', messages: [{ role: 'user', content: 'Briefly' }] };
+  // Nothing is known yet, and 4,096 tokens are too many.
+  t.is((await ask('learned', brief)).status, 429);
+  for (let i = 0; i < 24; i++) t.is((await ask('learned', { ...brief, max_tokens: 200 })).status, 200);
+  const learned = async () => (await admin('GET', '/workspaces/learned/budgets')).body.usual_outputs;
+  await until('it is learned', async () => (await learned())[0]?.answers === 24);
+  t.deepEqual(await learned(), [{ route: 'plain', answers: 24, output_tokens: 23 }]);
+  await until('it is used', async () => (await ask('learned', brief)).status === 200);
 });
 
 test.serial('a caller who hangs up while it waits leaves nothing behind', async (t) => {

@@ -3,6 +3,7 @@ import type { Budget } from '@sluice/shared/contract/budget';
 import { digestOf } from '@sluice/shared/queue/budgets';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
+import { OutputTally, readUsualOutputs } from '@sluice/shared/queue/usual-output';
 import { type Admitted, type LimitedRequest, WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import test from '../helpers/needs-redis.js';
@@ -417,6 +418,34 @@ test('whatever order requests come, wait, end and die in, no budget is overspent
     t.is(await bench.redis.zcard(world.names.reservations('demo')), 0);
     t.is(await bench.redis.hlen(world.names.money('demo', 'waiting')), 0);
   }
+});
+
+test('the usual length of answers is learned, of the latest ones, and of few routes', async (t) => {
+  const { names } = await bench.cell();
+  const tally = new OutputTally(bench.redis, names);
+  const usual = () => readUsualOutputs(bench.redis, names, 'demo');
+  const count = async (route: string, answers: number, output: number, learns = 0) => {
+    for (let i = 0; i < answers; i++) tally.count({ workspace: 'demo', route, learns }, output);
+    await tally.write();
+  };
+  await count('fast', 19, 20);
+  t.deepEqual(await usual(), []);
+  await count('fast', 1, 100_000);
+  t.deepEqual(await usual(), [{ route: 'fast', answers: 20, output_tokens: 23 }]);
+  // The route has changed. Soon the older answers do not count any more.
+  for (let i = 0; i < 30; i++) await count('fast', 100, 1_000);
+  const [learned] = await usual();
+  t.is(learned?.output_tokens, 1_024);
+  t.true((learned?.answers ?? 0) <= 1_000);
+  // Answers that were cut off would have been longer.
+  await count('cut', 30, 50, 50);
+  t.is((await usual()).find(({ route }) => route === 'cut')?.output_tokens, 4_096);
+  await count('__proto__', 30, 5_000_000);
+  t.is((await usual()).find(({ route }) => route === '__proto__')?.answers, 30);
+  for (let i = 0; i < 300; i++) tally.count({ workspace: 'demo', route: `route-${i}`, learns: 0 }, 1);
+  await tally.write();
+  t.is(await bench.redis.hlen(names.money('demo', 'usual')), 256);
+  t.true((await bench.redis.pttl(names.money('demo', 'usual'))) > 0);
 });
 
 test('what was reserved for a request that waited in a process that is gone lapses soon', async (t) => {

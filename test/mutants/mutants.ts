@@ -432,6 +432,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: '0',
   },
   {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/usual-output.ts',
+    from: 'learns > 0 && output >= learns',
+    to: 'false',
+  },
+  {
     test: 'gateway/budget-scopes',
     file: 'packages/api/src/chat/admission.ts',
     from: 'job.insteadOf ??=',

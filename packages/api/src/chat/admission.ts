@@ -10,6 +10,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { hasBudget, modeOf } from '@sluice/shared/queue/budgets';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import type { UsualOutputs } from '@sluice/shared/queue/usual-output';
 import {
   type Admitted,
   isLimited,
@@ -18,6 +19,7 @@ import {
   type WorkspaceLimits,
 } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { shownField } from '@sluice/shared/registry/known-fields';
 import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
@@ -51,6 +53,7 @@ export class Admission {
     private readonly clock: Clock,
     private readonly knownRefusals: KnownRefusals,
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
+    private readonly usual: Pick<UsualOutputs, 'of'>,
   ) {}
 
   /** Completes the job and reserves what it may take. A workspace without limits waits for nothing. */
@@ -115,7 +118,10 @@ export class Admission {
       }
       job.reserved = answer.reserved;
       if (answer.held !== '') job.held = answer.held;
-      if (hasBudget(limits)) job.budget = modeOf(limits);
+      if (hasBudget(limits)) {
+        job.budget = modeOf(limits);
+        if (modesOf(limits).includes('expected')) this.#learn(job, request);
+      }
       return undefined;
     }
   }
@@ -133,7 +139,8 @@ export class Admission {
     const ends = { from: this.clock.now(), until: job.deadline };
     const estimates = { strict: 0, expected: 0 };
     for (const mode of modes) {
-      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, mode, ends);
+      const usualOutput = mode === 'expected' ? this.usual.of(job.workspace, job.route) : undefined;
+      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, mode, { ends, usualOutput });
       if (refusesUnpriced && unpriced !== undefined) return noPrice(unpriced);
       estimates[mode] = cost;
     }
@@ -186,6 +193,16 @@ export class Admission {
     } finally {
       this.#waiters.delete(requestId);
     }
+  }
+
+  /** The worker counts how long the answer is, unless it has several choices. */
+  #learn(job: ChatJob, request: ChatRequest): void {
+    if (job.endpoint !== undefined || typeof request.n === 'number') return;
+    const limits = job.chain.map((entry) =>
+      allowedOutput(request, this.providers.get(entry.provider)?.kind ?? 'openai', entry),
+    );
+    const least = Math.min(...limits);
+    job.learns = Number.isFinite(least) ? least : 0;
   }
 
   /** Whether a spent budget sends the request to another route. It is a request of that route from here on. */
