@@ -4,7 +4,9 @@ import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { scrape, sumOf } from '../helpers/scrape.js';
 import { sdkFor } from '../helpers/sdk.js';
+import type { TestProcess } from '../helpers/test-process.js';
 import { until } from '../helpers/until.js';
 
 /** 1,000 tokens of output of gpt-4o-mini cost 0.0006 USD, and the prompt some more. */
@@ -119,6 +121,19 @@ test.serial('an operator sees every value, and an erased end user no longer by n
   t.is((await admin('DELETE', '/workspaces/people/users/ann')).status, 200);
   t.deepEqual((await users()).map(String).sort(), ['bob', 'null']);
   t.is((await ask('people', { user: 'ann' })).status, 429);
+});
+
+test.serial('metrics show how much of each budget is used', async (t) => {
+  const samples = await scrape(gateway.apis[0] as TestProcess);
+  const used = (workspace: string) =>
+    samples.filter(
+      ({ name, labels }) => name === 'gateway_budget_used_ratio' && labels.workspace === workspace,
+    );
+  const people = used('people').find(({ labels }) => labels.scope === 'end_user');
+  t.deepEqual(people?.labels, { workspace: 'people', scope: 'end_user', tag: '', window: 'day', route: '' });
+  t.is(people?.value.toFixed(4), (COST / 0.0018).toFixed(4));
+  t.true((sumOf(samples, 'gateway_budget_values', { workspace: 'people' }) ?? 0) >= 3);
+  t.deepEqual(used('places'), []);
 });
 
 test.serial('while money is only reserved, requests wait for it instead of being refused', async (t) => {

@@ -1,5 +1,6 @@
 /** Budgets at every scope, step by step: what the scripts reserve, book, give back and let wait. */
 import type { Budget } from '@sluice/shared/contract/budget';
+import { readBudgetUse } from '@sluice/shared/queue/budget-use';
 import { digestOf } from '@sluice/shared/queue/budgets';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
@@ -418,6 +419,46 @@ test('whatever order requests come, wait, end and die in, no budget is overspent
     t.is(await bench.redis.zcard(world.names.reservations('demo')), 0);
     t.is(await bench.redis.hlen(world.names.money('demo', 'waiting')), 0);
   }
+});
+
+test('metrics have what the most used value of each budget has used, and no value by name', async (t) => {
+  const budgets: Budget[] = [
+    day('end_user', micro(10 * TRUE_COST)),
+    { scope: 'tag', tag: 'a/b', window: 'month', usd: micro(20 * TRUE_COST) },
+    { scope: 'tag', tag: 'a/b', window: 'month', value: 'x', usd: micro(8 * TRUE_COST) },
+    { scope: 'run', window: 'total', usd: 1, when_spent: { route: 'cheap', usd: 1 } },
+  ];
+  const world = await worldOf(budgets);
+  const read = (now = Date.now(), set = budgets) =>
+    readBudgetUse(bench.redis, world.names, 'demo', { budgets: set }, now);
+  const estimates = { strict: TRUE_COST, expected: 0 };
+  for (const [i, user] of ['ann', 'bob', 'bob', 'ann', 'bob'].entries()) {
+    const tags = { 'a/b': user === 'ann' ? 'x' : 'y' };
+    await world.end(`r${i}`, await world.ask(`r${i}`, { estimates, user, tags }));
+  }
+  const { values, uses } = await read();
+  t.is(values, 6);
+  t.deepEqual(
+    uses.map(({ scope, tag, window, route, ratio }) => [scope, tag, window, route, ratio]),
+    [
+      ['end_user', '', 'day', '', 0.3],
+      ['tag', 'a/b', 'month', '', 0.25],
+      ['run', '', 'total', '', 5e-6],
+      ['run', '', 'total', 'cheap', 0],
+    ],
+  );
+  t.is((await read(Date.now(), [day('end_user', 0)])).uses[0]?.ratio, 1);
+  // Another window.
+  t.is((await read(Date.now() + 86_400_000)).uses[0]?.ratio, 0);
+  const most = world.names.money('demo', 'most');
+  const before = Object.keys(await bench.redis.hgetall(most)).length;
+  await bench.redis.hset(most, 'end_user/day/86400/', '5');
+  await bench.redis.hdel(
+    most,
+    ...Object.keys(await bench.redis.hgetall(most)).filter((each) => /^end_user\/day\/\d{6,}/.test(each)),
+  );
+  await world.end('last', await world.ask('last', { estimates, user: 'eve' }));
+  t.is(Object.keys(await bench.redis.hgetall(most)).length, before);
 });
 
 test('the usual length of answers is learned, of the latest ones, and of few routes', async (t) => {

@@ -24,6 +24,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.money(workspace, 'values'),
     names.money(workspace, 'waiting'),
     names.money(workspace, 'usual'),
+    names.money(workspace, 'most'),
     names.keptAnswers(workspace),
     names.keptAnswerBytes(workspace),
     names.reservations(workspace),

@@ -2,6 +2,7 @@
 -- of its other budgets. It needs `reservationsKey`, `reservedKey`, `spentKey` and `money`, the prefix of these keys:
 --   counter:<name>  A hash for each value of a budget and window: spent, estimated, reserved, and what it is for.
 --   values          The names of the counters, by when they expire.
+--   most            What the value that has spent the most has taken, for each budget and window (book.lua).
 --   waiting         Request id → what it wants, for requests that wait until others give back what they hold.
 --   lane:<name>     The ids of those that wait for a counter, for `month` or for `places`, oldest first, and lines of batches
 --                   after all others.
