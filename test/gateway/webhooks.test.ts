@@ -27,7 +27,7 @@ test.before(async () => {
       at: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
       thrifty: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini', max_tokens: 1_000 }] },
-        limits: { budgets: [{ scope: 'end_user', window: 'day', usd: 0.003, thresholds: [20, 40] }] },
+        limits: { budgets: [{ scope: 'end_user', window: 'day', usd: 0.02, thresholds: [3, 6] }] },
       },
       broke: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
@@ -104,7 +104,7 @@ test.serial('the end of a batch is told, signed as the official libraries check 
 
 test.serial('each threshold of a budget is told once, with whose money it is and its pace', async (t) => {
   const webhook = await addWebhook('thrifty', '/budgets');
-  const user = 'Ann "the\nfirst" 🚰';
+  const user = 'Ann "the first" 🚰';
   gateway.simulator.script({
     match: { textIncludes: 'spend' },
     action: { usage: { prompt_tokens: 10, completion_tokens: 1_000 } },
@@ -122,14 +122,14 @@ test.serial('each threshold of a budget is told once, with whose money it is and
     new Webhook(webhook.secret).verify(body, headers as Record<string, string>),
   ) as { id: string; type: string; data: Record<string, string | number | null> }[];
   t.deepEqual(events.map(({ type, data }) => [type, data.threshold_percent]).sort(), [
-    ['budget.threshold', 20],
-    ['budget.threshold', 40],
+    ['budget.threshold', 3],
+    ['budget.threshold', 6],
     ['request.completed', undefined],
   ]);
-  const [first] = events.filter(({ data }) => data.threshold_percent === 20);
+  const [first] = events.filter(({ data }) => data.threshold_percent === 3);
   t.like(first?.data, {
     ...{ scope: 'end_user', window: 'day', tag: null, value: user },
-    ...{ budget_usd: '0.003000', spent_usd: '0.000602' },
+    ...{ budget_usd: '0.020000', spent_usd: '0.000602' },
   });
   t.regex(String(first?.data.pace_usd_per_day), /^\d+\.\d{6}$/);
   t.is(new Date(String(first?.data.since)).getUTCHours(), 0);
