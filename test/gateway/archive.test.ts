@@ -557,6 +557,9 @@ test.serial(
       .slice(1)
       .reduce((sum, line) => sum + BigInt((line.split(',')[0] ?? '').replace('.', '')), 0n);
     t.is(String(billed), ledger.total.cost_picodollars);
+    t.true(
+      focus.some((line) => line.includes('""feature"":""search""') && line.includes('""sluice:route""')),
+    );
     t.is((await admin('/spend?tz=Nowhere/Atall')).status, 400);
     // PostgreSQL takes this for Israel, and JavaScript for India.
     t.is((await admin('/spend?tz=IST')).status, 400);

@@ -1,8 +1,12 @@
 /** Budgets at every scope, as callers and operators see them. */
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { scrape, sumOf } from '../helpers/scrape.js';
+import { sdkFor } from '../helpers/sdk.js';
+import type { TestProcess } from '../helpers/test-process.js';
 import { until } from '../helpers/until.js';
 
 /** 1,000 tokens of output of gpt-4o-mini cost 0.0006 USD, and the prompt some more. */
@@ -38,6 +42,12 @@ test.before(async () => {
         routes,
         limits: { budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })] },
       },
+      batched: { routes, limits: { when_full: 'refuse', budgets: [day('key', 0.0039)] } },
+      learned: {
+        routes: { plain: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budgets: [day('workspace', 0.002, { mode: 'expected' })] },
+      },
+      changed: { routes },
       places: { routes, limits: { concurrent_requests: 2 } },
     },
     simulator: { latencyMs: hold.latency },
@@ -114,6 +124,19 @@ test.serial('an operator sees every value, and an erased end user no longer by n
   t.is((await ask('people', { user: 'ann' })).status, 429);
 });
 
+test.serial('metrics show how much of each budget is used', async (t) => {
+  const samples = await scrape(gateway.apis[0] as TestProcess);
+  const used = (workspace: string) =>
+    samples.filter(
+      ({ name, labels }) => name === 'gateway_budget_used_ratio' && labels.workspace === workspace,
+    );
+  const people = used('people').find(({ labels }) => labels.scope === 'end_user');
+  t.deepEqual(people?.labels, { workspace: 'people', scope: 'end_user', tag: '', window: 'day', route: '' });
+  t.is(people?.value.toFixed(4), (COST / 0.0018).toFixed(4));
+  t.true((sumOf(samples, 'gateway_budget_values', { workspace: 'people' }) ?? 0) >= 3);
+  t.deepEqual(used('places'), []);
+});
+
 test.serial('while money is only reserved, requests wait for it instead of being refused', async (t) => {
   hold.hold();
   const before = gateway.simulator.calls.length;
@@ -132,6 +155,68 @@ test.serial('while money is only reserved, requests wait for it instead of being
   const [own] = (await ownBudgets('patient')).data;
   t.is(own?.spent_usd, (4 * COST).toFixed(6));
   t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('a request that waits goes on when its budget is raised, and is refused when it is lowered', async (t) => {
+  hold.hold();
+  const set = async (usd: number) => {
+    await admin('PATCH', '/workspaces/changed/limits', { budgets: [{ scope: 'key', window: 'day', usd }] });
+    const isKnown = async () => (await ownBudgets('changed')).data[0]?.budget_usd === usd.toFixed(6);
+    await until('the api knows it', isKnown);
+  };
+  await set(0.002);
+  const { redis, names, simulator } = gateway;
+  const waiting = () => redis.hlen(names.money('changed', 'waiting'));
+  const first = ask('changed');
+  await until('the first holds it', async () => (await redis.zcard(names.reservations('changed'))) === 1);
+  const second = ask('changed');
+  await until('the second waits', async () => (await waiting()) === 1);
+  const before = simulator.calls.length;
+  await set(0.02);
+  await until('it goes on', () => simulator.calls.length > before);
+  const third = ask('changed');
+  await until('all are under way', async () => (await redis.zcard(names.reservations('changed'))) === 3);
+  await set(0.004);
+  const fourth = ask('changed');
+  await until('the fourth waits', async () => (await waiting()) === 1);
+  await set(0.0001);
+  t.like((await fourth).body.error, { code: 'budget_exceeded' });
+  hold.release();
+  for (const each of [first, second, third]) t.is((await each).status, 200);
+  const [own] = (await ownBudgets('changed')).data;
+  t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('lines of a batch wait for money that is only reserved, and none is refused', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.batched ?? '' });
+  // Each may cost up to 0.0006 USD, and costs almost nothing.
+  const lines = Array.from({ length: 24 }, (_, i) => line(`line-${i}`, `a batch ${i}`));
+  const { id } = await createBatch(client, toJsonl(lines));
+  const batch = await batchEnd(client, id);
+  t.like(batch, { status: 'completed', request_counts: { total: 24, completed: 24, failed: 0 } });
+  const log = (await gateway.log()).filter(({ workspace }) => workspace === 'batched');
+  t.deepEqual(
+    log.filter(({ code }) => code !== null),
+    [],
+  );
+  const [own] = (await ownBudgets('batched')).data;
+  t.is(own?.reserved_usd, '0.000000');
+});
+
+test.serial('an expected budget learns what answers of a route usually have', async (t) => {
+  const { simulator } = gateway;
+  simulator.script({
+    match: { textIncludes: 'Briefly' },
+    action: { usage: { prompt_tokens: 10, completion_tokens: 20 } },
+  });
+  const brief = { model: 'plain', messages: [{ role: 'user', content: 'Briefly' }] };
+  // Nothing is known yet, and 4,096 tokens are too many.
+  t.is((await ask('learned', brief)).status, 429);
+  for (let i = 0; i < 24; i++) t.is((await ask('learned', { ...brief, max_tokens: 200 })).status, 200);
+  const learned = async () => (await admin('GET', '/workspaces/learned/budgets')).body.usual_outputs;
+  await until('it is learned', async () => (await learned())[0]?.answers === 24);
+  t.deepEqual(await learned(), [{ route: 'plain', answers: 24, output_tokens: 23 }]);
+  await until('it is used', async () => (await ask('learned', brief)).status === 200);
 });
 
 test.serial('a caller who hangs up while it waits leaves nothing behind', async (t) => {

@@ -188,6 +188,41 @@ test.serial('a workspace is created with limits, changed, and deleted when its i
   t.is(body.name, 'Team B');
   t.like(body.limits, { requests_per_minute: 60, concurrent_requests: 5, budget_usd_per_month: null });
 
+  await page.getByRole('button', { name: 'Change limits' }).click();
+  await dialog.getByLabel('Time zone of budgets').fill('Nowhere/Atall');
+  await dialog.getByText('A time zone such as Europe/Berlin').waitFor();
+  await dialog.getByLabel('Time zone of budgets').fill('Asia/Kolkata');
+  await dialog.getByRole('button', { name: 'Save the limits' }).click();
+  await waitForNoDialog(page);
+  await page.getByText('Asia/Kolkata').waitFor();
+  for (const [scope, usd] of [
+    ['end_user', '2'],
+    ['workspace', '9'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Add a budget' }).click();
+    await dialog.getByLabel('For').selectOption(scope);
+    await dialog.getByLabel('USD', { exact: true }).fill(usd);
+    await dialog.getByLabel('What a request reserves').selectOption('expected');
+    await dialog.getByRole('button', { name: 'Save the budget' }).click();
+    await waitForNoDialog(page);
+    await page.getByText(`$${usd}.00 for`).waitFor();
+  }
+  await page.getByRole('table', { name: 'What is left of budgets' }).getByText('$9.00').waitFor();
+  await gateway.redis.hset(gateway.names.money('team-b', 'usual'), 'smart', '[0,0,30]');
+  await page.getByRole('table', { name: 'What requests are expected to write' }).getByText('smart').waitFor();
+  await page.getByRole('button', { name: 'Remove: the workspace, a day' }).click();
+  // The page reads everything again meanwhile.
+  await admin('PATCH', '/workspaces/team-b/limits', { weight: 777 });
+  await page.getByText('777').waitFor();
+  await dialog.getByRole('button', { name: 'Remove it' }).click();
+  await waitForNoDialog(page);
+  const { budgets, time_zone } = (await admin('GET', '/workspaces/team-b/limits')).body;
+  t.is(time_zone, 'Asia/Kolkata');
+  t.deepEqual(
+    budgets.map(({ scope }: { scope: string }) => scope),
+    ['end_user'],
+  );
+
   await page.getByRole('button', { name: 'Change name and models' }).click();
   await dialog.getByLabel('Models allowed').fill('gpt-4o-mini\nsmart');
   await dialog.getByRole('button', { name: 'Save the workspace' }).click();

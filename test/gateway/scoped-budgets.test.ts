@@ -1,8 +1,10 @@
 /** Budgets at every scope, step by step: what the scripts reserve, book, give back and let wait. */
 import type { Budget } from '@sluice/shared/contract/budget';
+import { readBudgetUse } from '@sluice/shared/queue/budget-use';
 import { digestOf } from '@sluice/shared/queue/budgets';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
+import { OutputTally, readUsualOutputs } from '@sluice/shared/queue/usual-output';
 import { type Admitted, type LimitedRequest, WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import test from '../helpers/needs-redis.js';
@@ -215,6 +217,43 @@ test('those who wait for one value do not hold up those who wait for another', a
   );
 });
 
+test('lines of batches wait behind all callers, and leave room for them', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))], { requestsPerMinute: 6 });
+  const patient = { mostWaitMs: 60_000 };
+  const line = { ...patient, inBatch: true };
+  const first = await world.ask('first');
+  for (const id of ['line-1', 'line-2']) t.is((await world.ask(id, line)).as, 'waits');
+  t.is((await world.ask('caller', patient)).as, 'waits');
+  // It fits, and only lines came before it.
+  await world.ask('caller', { mostWaitMs: 0 }, 'last');
+  const small = await world.ask('small', { ...patient, estimates: { strict: 1, expected: 1 } });
+  t.is(small.as, 'admitted');
+  t.is((await world.ask('late', patient)).as, 'waits');
+  await world.end('first', first, false);
+  const told = async () => (await messages(world)).map(({ id }) => id);
+  t.deepEqual(await told(), ['late']);
+  await world.end('late', await world.ask('late', patient, 'again'), false);
+  t.deepEqual(await told(), ['late', 'line-1']);
+  // The requests of this minute are used up. A caller gets a turn of the next one.
+  const next = { estimates: { strict: 1, expected: 1 } };
+  t.like(await world.ask('line-3', { ...line, ...next }), {
+    as: 'refused',
+    error: { reason: 'workspace_requests_per_minute' },
+  });
+  const turn = await world.ask('turn', { ...patient, ...next });
+  t.true(turn.as === 'admitted' && turn.turnMs > 0, JSON.stringify(turn));
+});
+
+test('lines of batches leave half of the waiting places to callers', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))]);
+  await world.ask('first');
+  const others = Array.from({ length: 1_000 }, (_, i) => [`other-${i}`, '{"waitsUntil":0}']).flat();
+  await bench.redis.hset(world.names.money('demo', 'waiting'), ...others);
+  const patient = { mostWaitMs: 60_000 };
+  t.is((await world.ask('line', { ...patient, inBatch: true })).as, 'refused');
+  t.is((await world.ask('caller', patient)).as, 'waits');
+});
+
 test('requests wait for a place in flight, and for their turn of a minute', async (t) => {
   const places = await worldOf([], { concurrentRequests: 1 });
   const first = await places.ask('first');
@@ -380,6 +419,74 @@ test('whatever order requests come, wait, end and die in, no budget is overspent
     t.is(await bench.redis.zcard(world.names.reservations('demo')), 0);
     t.is(await bench.redis.hlen(world.names.money('demo', 'waiting')), 0);
   }
+});
+
+test('metrics have what the most used value of each budget has used, and no value by name', async (t) => {
+  const budgets: Budget[] = [
+    day('end_user', micro(10 * TRUE_COST)),
+    { scope: 'tag', tag: 'a/b', window: 'month', usd: micro(20 * TRUE_COST) },
+    { scope: 'tag', tag: 'a/b', window: 'month', value: 'x', usd: micro(8 * TRUE_COST) },
+    { scope: 'run', window: 'total', usd: 1, when_spent: { route: 'cheap', usd: 1 } },
+  ];
+  const world = await worldOf(budgets);
+  const read = (now = Date.now(), set = budgets) =>
+    readBudgetUse(bench.redis, world.names, 'demo', { budgets: set }, now);
+  const estimates = { strict: TRUE_COST, expected: 0 };
+  for (const [i, user] of ['ann', 'bob', 'bob', 'ann', 'bob'].entries()) {
+    const tags = { 'a/b': user === 'ann' ? 'x' : 'y' };
+    await world.end(`r${i}`, await world.ask(`r${i}`, { estimates, user, tags }));
+  }
+  const { values, uses } = await read();
+  t.is(values, 6);
+  t.deepEqual(
+    uses.map(({ scope, tag, window, route, ratio }) => [scope, tag, window, route, ratio]),
+    [
+      ['end_user', '', 'day', '', 0.3],
+      ['tag', 'a/b', 'month', '', 0.25],
+      ['run', '', 'total', '', 5e-6],
+      ['run', '', 'total', 'cheap', 0],
+    ],
+  );
+  t.is((await read(Date.now(), [day('end_user', 0)])).uses[0]?.ratio, 1);
+  // Another window.
+  t.is((await read(Date.now() + 86_400_000)).uses[0]?.ratio, 0);
+  const most = world.names.money('demo', 'most');
+  const before = Object.keys(await bench.redis.hgetall(most)).length;
+  await bench.redis.hset(most, 'end_user/day/86400/', '5');
+  await bench.redis.hdel(
+    most,
+    ...Object.keys(await bench.redis.hgetall(most)).filter((each) => /^end_user\/day\/\d{6,}/.test(each)),
+  );
+  await world.end('last', await world.ask('last', { estimates, user: 'eve' }));
+  t.is(Object.keys(await bench.redis.hgetall(most)).length, before);
+});
+
+test('the usual length of answers is learned, of the latest ones, and of few routes', async (t) => {
+  const { names } = await bench.cell();
+  const tally = new OutputTally(bench.redis, names);
+  const usual = () => readUsualOutputs(bench.redis, names, 'demo');
+  const count = async (route: string, answers: number, output: number, learns = 0) => {
+    for (let i = 0; i < answers; i++) tally.count({ workspace: 'demo', route, learns }, output);
+    await tally.write();
+  };
+  await count('fast', 19, 20);
+  t.deepEqual(await usual(), []);
+  await count('fast', 1, 100_000);
+  t.deepEqual(await usual(), [{ route: 'fast', answers: 20, output_tokens: 23 }]);
+  // The route has changed. Soon the older answers do not count any more.
+  for (let i = 0; i < 30; i++) await count('fast', 100, 1_000);
+  const [learned] = await usual();
+  t.is(learned?.output_tokens, 1_024);
+  t.true((learned?.answers ?? 0) <= 1_000);
+  // Answers that were cut off would have been longer.
+  await count('cut', 30, 50, 50);
+  t.is((await usual()).find(({ route }) => route === 'cut')?.output_tokens, 4_096);
+  await count('__proto__', 30, 5_000_000);
+  t.is((await usual()).find(({ route }) => route === '__proto__')?.answers, 30);
+  for (let i = 0; i < 300; i++) tally.count({ workspace: 'demo', route: `route-${i}`, learns: 0 }, 1);
+  await tally.write();
+  t.is(await bench.redis.hlen(names.money('demo', 'usual')), 256);
+  t.true((await bench.redis.pttl(names.money('demo', 'usual'))) > 0);
 });
 
 test('what was reserved for a request that waited in a process that is gone lapses soon', async (t) => {

@@ -25,6 +25,10 @@ test.before(async () => {
     workspaces: {
       other: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
       at: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
+      thrifty: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini', max_tokens: 1_000 }] },
+        limits: { budgets: [{ scope: 'end_user', window: 'day', usd: 0.02, thresholds: [3, 6] }] },
+      },
       broke: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
         limits: { budget_usd_per_month: 0 },
@@ -96,6 +100,41 @@ test.serial('the end of a batch is told, signed as the official libraries check 
   const everything = await readEverything(gateway.redis, `{${gateway.cell}}:*`);
   t.false(everything.includes(webhook.secret) || everything.includes(receiver.url('/batches')));
   await remove('demo', webhook);
+});
+
+test.serial('each threshold of a budget is told once, with whose money it is and its pace', async (t) => {
+  const webhook = await addWebhook('thrifty', '/budgets');
+  const user = 'Ann "the first" 🚰';
+  gateway.simulator.script({
+    match: { textIncludes: 'spend' },
+    action: { usage: { prompt_tokens: 10, completion_tokens: 1_000 } },
+  });
+  const spend = () =>
+    gateway.chat(
+      { model: 'fast', user, messages: [{ role: 'user', content: `${PROMPT}: spend` }] },
+      { key: gateway.keys.thrifty ?? '' },
+    );
+  for (let i = 0; i < 3; i++) t.is((await spend()).status, 200);
+  // What ends later is told later.
+  await inBackground('thrifty', 'the last');
+  const messages = await cameTo('/budgets', 3);
+  const events = messages.map(({ body, headers }) =>
+    new Webhook(webhook.secret).verify(body, headers as Record<string, string>),
+  ) as { id: string; type: string; data: Record<string, string | number | null> }[];
+  t.deepEqual(events.map(({ type, data }) => [type, data.threshold_percent]).sort(), [
+    ['budget.threshold', 3],
+    ['budget.threshold', 6],
+    ['request.completed', undefined],
+  ]);
+  const [first] = events.filter(({ data }) => data.threshold_percent === 3);
+  t.like(first?.data, {
+    ...{ scope: 'end_user', window: 'day', tag: null, value: user },
+    ...{ budget_usd: '0.020000', spent_usd: '0.000602' },
+  });
+  t.regex(String(first?.data.pace_usd_per_day), /^\d+\.\d{6}$/);
+  t.is(new Date(String(first?.data.since)).getUTCHours(), 0);
+  t.false(messages.some(({ body }) => body.includes(PROMPT)));
+  await remove('thrifty', webhook);
 });
 
 test.serial(

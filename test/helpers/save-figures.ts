@@ -8,6 +8,7 @@ const PAGES = {
   hostile: 'reliability',
   batches: 'reliability',
   limits: 'reliability',
+  money: 'reliability',
   containers: 'deploying',
   installs: 'deploying',
   front: 'production',

@@ -426,6 +426,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "redis.call('HINCRBY', key, 'spent', 0)",
   },
   {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/workspace-limits.ts',
+    from: 'request.inBatch ? BEHIND_CALLERS_MS : 0',
+    to: '0',
+  },
+  {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/usual-output.ts',
+    from: 'learns > 0 && output >= learns',
+    to: 'false',
+  },
+  {
     test: 'gateway/budget-scopes',
     file: 'packages/api/src/chat/admission.ts',
     from: 'job.insteadOf ??=',

@@ -142,7 +142,7 @@ test('The estimate takes the dearest hour in which the call may end', (t) => {
   const tokens = promptOf(request) + 10;
   const within = (from: string, until: string) => {
     const ends = { from: Date.parse(from), until: Date.parse(until) };
-    return estimate.ofChain([at('gpt-peak')], request, 'strict', ends).cost / 1e6 / tokens;
+    return estimate.ofChain([at('gpt-peak')], request, 'strict', { ends }).cost / 1e6 / tokens;
   };
   // 2026-11-16 is a Monday.
   t.is(within('2026-11-16T00:30:00Z', '2026-11-16T00:59:00Z'), 1);
@@ -275,6 +275,17 @@ test('A strict estimate has every call of the chain, an expected one the dearest
 test('An expected estimate assumes 4,096 tokens where the answer may be longer', (t) => {
   const usual = Math.ceil((promptOf(ask()) - 1_000) / 3);
   t.is(cost([at('gpt-big')], ask(), 'expected'), usual * 2 + 4_096 * 10);
+});
+
+test('An expected estimate takes what answers of the route usually have, within the limits of the call', (t) => {
+  const usual = Math.ceil((promptOf(ask()) - 1_000) / 3);
+  const cut = Math.ceil((promptOf(ask({ max_tokens: 10 })) - 1_000) / 3);
+  const of = (usualOutput: number, mode: 'strict' | 'expected', more = {}) =>
+    estimate.ofChain([at('gpt-big')], ask(more), mode, { usualOutput }).cost / 1e6;
+  t.is(of(90, 'expected'), usual * 2 + 90 * 10);
+  t.is(of(90, 'expected', { max_tokens: 10 }), cut * 2 + 10 * 10);
+  t.is(of(8_000, 'expected'), usual * 2 + 8_000 * 10);
+  t.is(of(90, 'strict'), of(8_000, 'strict'));
 });
 
 test('No bill within the limits is higher than the strict estimate, for any model of the shipped registry', (t) => {

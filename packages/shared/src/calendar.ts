@@ -30,6 +30,8 @@ export interface TimeWindow {
 
 const HOUR_MS = 3_600_000;
 const MOST_KNOWN = 200;
+/** Further away than the last or next change of the clocks that matters. Samoa has left out a whole day. */
+const CHANGE_MS = 26 * HOUR_MS;
 const ALWAYS: TimeWindow = { start: 0, end: undefined };
 const offsets = new Map<string, Intl.DateTimeFormat>();
 const windows = new Map<string, TimeWindow & { end: number }>();
@@ -79,10 +81,17 @@ function weekStart(midnight: Date): number {
   return midnight.getTime() - ((midnight.getUTCDay() + 6) % 7) * DAY_MS;
 }
 
-/** The moment at which clocks of the zone show this local time, which is written as if it were UTC. */
+/**
+ * The first moment at which clocks of the zone show this local time or a later one; it is written as if it were UTC. Where
+ * clocks are put forward over midnight, there is no such time, and where they are put back, there may be two.
+ */
 function momentOf(local: number, timeZone: string): number {
-  const moment = local - offsetAt(local, timeZone);
-  return local - offsetAt(moment, timeZone);
+  const shown = (moment: number) => moment + offsetAt(moment, timeZone);
+  const guess = local - offsetAt(local - offsetAt(local, timeZone), timeZone);
+  const moments = [guess - CHANGE_MS, guess + CHANGE_MS].map((near) => local - offsetAt(near, timeZone));
+  const isFirst = (moment: number) => shown(moment) >= local && shown(moment - 1000) < local;
+  const firsts = [guess, ...moments].filter(isFirst);
+  return firsts.length === 0 ? guess : Math.min(...firsts);
 }
 
 /** How far clocks of the zone are ahead of UTC at this moment. */

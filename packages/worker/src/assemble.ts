@@ -21,6 +21,7 @@ import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { recordParts } from '@sluice/shared/queue/settle';
+import { OutputTally } from '@sluice/shared/queue/usual-output';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
@@ -129,7 +130,10 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
-  const settlements = new SettlementMaker({ payloads, pricing, clock, logger, metrics: workerMetrics });
+  const outputs = new OutputTally(redis, names);
+  const settlements = new SettlementMaker({
+    ...{ payloads, pricing, clock, logger, metrics: workerMetrics, outputs },
+  });
   const learned = new LearnedRefusals(() => clock.now());
   const common = {
     upstreams,
@@ -184,6 +188,7 @@ export function assemble(
       runs,
       answers,
       settlements,
+      outputs,
       chat,
       batchSteps,
     },

@@ -25,6 +25,7 @@ export function startChores(
     upstreams,
     takeUpAdded,
     batchSteps,
+    outputs,
     trim,
   }: WorkerParts & { takeUpAdded(): Promise<void>; trim(maxEntries: number): Promise<number> },
   { redis, subscriber }: Connections,
@@ -54,6 +55,7 @@ export function startChores(
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
   chores.every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
+  chores.every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
   const { maxEntries } = config.requestLog;

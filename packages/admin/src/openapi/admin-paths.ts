@@ -306,10 +306,14 @@ export const adminPaths: Paths = guarded({
   },
   '/workspaces/{id}/budgets': {
     get: {
-      summary: 'What is left of its budgets, for each value that is counted now; the most used first.',
+      summary:
+        'What is left of its budgets, for each value that is counted now; the most used first. And what its routes were found to write, which budgets in `expected` mode reserve by.',
       parameters: [workspace, ...s.query(c.budgetsQuery)],
       responses: {
-        '200': s.json('The budgets.', c.listOf(c.budgetState, { total: c.whole() })),
+        '200': s.json(
+          'The budgets.',
+          c.listOf(c.budgetState, { total: c.whole(), usual_outputs: c.list(c.usualOutput) }),
+        ),
         ...s.errors('not_found'),
       },
     },

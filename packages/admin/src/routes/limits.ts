@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { BudgetMonth, LimitsInUse } from '@sluice/shared/admin-api';
-import type { ScopedBudgetState } from '@sluice/shared/contract/budget';
+import type { ScopedBudgetList, ScopedBudgetState, UsualOutput } from '@sluice/shared/contract/budget';
 import {
   LIMIT_NAMES,
   type LimitsConfig,
@@ -24,18 +24,23 @@ import type { DirectoryParts } from './workspaces.js';
 export interface LimitParts extends DirectoryParts {
   readMonths(workspace: WorkspaceRecord): Promise<MonthOfBudget[]>;
   readBudgets(workspace: WorkspaceRecord): Promise<ScopedBudgetState[]>;
+  readUsualOutputs(workspace: string): Promise<UsualOutput[]>;
 }
 
 /** /workspaces/{id}/limits: what is allowed, and what of it is used. /workspaces/{id}/budgets: what is left of each budget. /workspaces/{id}/months: what was used before. */
 export function addLimitRoutes(router: Router, parts: LimitParts): void {
-  const { directory, readBody, readLimitUse, readMonths, readBudgets } = parts;
+  const { directory, readBody, readLimitUse, readMonths, readBudgets, readUsualOutputs } = parts;
 
   router.get('/workspaces/:id/budgets', async (ctx) => {
     const { limit } = readInput(budgetsQuery, ctx.query);
     const workspace = await directory.findWorkspace(ctx.params.id ?? '');
     if (!workspace) throw noWorkspace();
-    const budgets = await readBudgets(workspace);
-    ctx.body = { ...list(budgets.slice(0, limit)), total: budgets.length };
+    const [budgets, usual] = await Promise.all([readBudgets(workspace), readUsualOutputs(workspace.id)]);
+    ctx.body = {
+      ...list(budgets.slice(0, limit)),
+      total: budgets.length,
+      usual_outputs: usual,
+    } satisfies ScopedBudgetList;
   });
 
   router.get('/workspaces/:id/months', async (ctx) => {

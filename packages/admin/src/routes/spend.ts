@@ -2,6 +2,8 @@ import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { PresentedSpend, Spend, SpendSums, Statement } from '@sluice/shared/admin-api';
 import type { Adjustments } from '@sluice/shared/archive/adjustments';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { companyAt } from '@sluice/shared/contract/price-lists';
 import { spendQuery, statementQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -12,6 +14,7 @@ import { seenBy } from '../access/guard.js';
 import { readInput } from '../http/read-input.js';
 import { type AdjustedRow, readAdjusted } from '../spend/adjusted.js';
 import { daysOfMonth } from '../spend/local-day.js';
+import { withRest } from '../spend/rest.js';
 import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend/spend.js';
 import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend/spend-export.js';
 import { daysOf, needsArchive, toSpendQuestion } from '../spend/spend-question.js';
@@ -23,6 +26,7 @@ const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 
 export interface SpendParts {
   directory: Pick<Directory, 'findWorkspace'>;
+  providers: ReadonlyMap<string, Pick<ProviderConfig, 'baseUrl'>>;
   clock: Clock;
   adjustments: Adjustments;
   /** From the ledger in Redis. */
@@ -34,7 +38,7 @@ export interface SpendParts {
 /** /spend: what was spent, summed; and a workspace's monthly statement. */
 export function addSpendRoutes(
   router: Router,
-  { directory, clock, adjustments, readSpend, readArchiveSpend }: SpendParts,
+  { directory, providers, clock, adjustments, readSpend, readArchiveSpend }: SpendParts,
 ): void {
   const read = (question: SpendQuestion): Promise<SpendAnswer> => {
     if (!needsArchive(question)) return readSpend(question);
@@ -46,14 +50,26 @@ export function addSpendRoutes(
     );
   };
 
+  /** The archive knows the tags, and the ledger also what came before the archive. What only the ledger has gets no tags. */
+  const readTagged = async (asked: SpendQuestion): Promise<SpendAnswer> => {
+    if (!readArchiveSpend) return read(asked);
+    const tagged = await readArchiveSpend({ ...asked, by: [...asked.by, 'tags'] });
+    if (needsArchive(asked)) return tagged;
+    return withRest(tagged, await readSpend(asked));
+  };
+  const companyOf = (name: string): string => companyAt(providers.get(name)?.baseUrl ?? '') ?? name;
+
   router.get('/spend', async (ctx) => {
     const query = readInput(spendQuery, ctx.query);
     const { format } = query;
     const question = toSpendQuestion(query, clock.now());
     const workspaces = seenBy(ctx);
-    const by = format === 'focus' ? FOCUS_FIELDS : question.by;
+    const by = format === 'focus' ? FOCUS_FIELDS : query.by;
     const asked = { ...question, by, ...(workspaces ? { workspaces } : {}) };
-    const [answer, adjusted] = await Promise.all([read(asked), readAdjusted(adjustments, asked)]);
+    const [answer, adjusted] = await Promise.all([
+      format === 'focus' ? readTagged(asked) : read(asked),
+      readAdjusted(adjustments, asked),
+    ]);
     if (format !== 'json' && !answer.isComplete) throw notComplete();
     const rows = answer.rows.map(presentRow);
     const lines = adjusted.map(presentAdjusted);
@@ -64,7 +80,7 @@ export function addSpendRoutes(
       ctx.body = Readable.from(text);
     };
     if (format === 'csv') save(CSV, 'spend.csv', spendCsv(by, all));
-    else if (format === 'focus') save(CSV, 'focus.csv', focusCsv(rows, lines));
+    else if (format === 'focus') save(CSV, 'focus.csv', focusCsv(rows, lines, companyOf));
     else if (format === 'jsonl')
       save(
         'application/x-ndjson',

@@ -2,7 +2,6 @@
  * What was spent, from PostgreSQL, with the newest entries that only Redis has yet. Those are read first, and each counts only
  * when its row is not in the same snapshot of PostgreSQL as the sums: nothing is missing, and nothing counts twice.
  */
-import type { SpendField } from '@sluice/shared/admin-api';
 import { type Connection, inTransaction } from '@sluice/shared/archive/database';
 import { isForFilesAlone } from '@sluice/shared/archive/replacement';
 import { linesOf } from '@sluice/shared/archive/spend-of';
@@ -19,6 +18,7 @@ import {
   COLUMNS,
   type Column,
   finishSpend,
+  type GroupField,
   noSums,
   type SpendAnswer,
   type SpendQuestion,
@@ -102,7 +102,11 @@ export class ArchiveSpend {
     const found = new Map<string, SpendRow>();
     for (const row of rows) {
       if (row.requests === null) continue;
-      const group = Object.fromEntries(by.map((field, i) => [field, row[`g${i}`] ?? null])) as Group;
+      const textOf = (field: GroupField, i: number) => {
+        const text = row[`g${i}`] ?? null;
+        return field === 'tags' ? inOrder(text === null ? {} : JSON.parse(text)) : text;
+      };
+      const group = Object.fromEntries(by.map((field, i) => [field, textOf(field, i)])) as Group;
       const sums = Object.fromEntries(COLUMNS.map((column) => [column, BigInt(row[column] ?? 0)]));
       addLine(found, { group, sums });
     }
@@ -126,6 +130,7 @@ export function spendStatement(schema: string, question: SpendQuestion): Stateme
         key: countedBy('month'),
         text: `to_char(${firstOf('month')} + (g${i} - 1) * interval '1 month', 'YYYY-MM')`,
       };
+    if (field === 'tags') return { key: 'tags', text: `g${i}::text` };
     if (!field.startsWith('tag:')) return { key: field === 'key' ? 'key_id' : field, text: `g${i}` };
     where.values.push(field.slice(4));
     return { key: `tags->>$${where.values.length}`, text: `g${i}` };
@@ -222,11 +227,20 @@ function linesOfEntry(
       month: day.slice(0, 7),
     };
     if (Object.entries(filter).some(([field, value]) => whole[field as keyof Group] !== value)) return [];
-    const textOf = (field: SpendField) =>
-      field.startsWith('tag:') ? tagOf(entry, field.slice(4)) : (whole[field] ?? null);
+    const textOf = (field: GroupField) => {
+      if (field === 'tags') return inOrder(entry.tags ?? {});
+      return field.startsWith('tag:') ? tagOf(entry, field.slice(4)) : (whole[field] ?? null);
+    };
     const group = by.map((field) => [field, textOf(field)] as const);
     return [{ group: Object.fromEntries(group) as Group, sums }];
   });
+}
+
+/** The same tags are the same text, whoever has written them. */
+function inOrder(tags: Readonly<Record<string, string>>): string {
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
+  );
 }
 
 function tagOf({ tags = {} }: LogEntry, name: string): string | null {

@@ -17,7 +17,16 @@ export const FOCUS_FIELDS = [
   'model',
 ] as const satisfies SpendField[];
 
-type FocusColumn = [name: string, value: (row: PresentedSpend) => string | number | null];
+/** Who sends the bill of a provider, by its name in the configuration. */
+export type CompanyOf = (provider: string) => string;
+type FocusColumn = [
+  name: string,
+  value: (row: PresentedSpend & Tagged, companyOf: CompanyOf) => string | number | null,
+];
+/** The tags of callers as JSON. The ledger does not know them. */
+interface Tagged {
+  tags?: string | null;
+}
 
 /** Exactly, in USD: FOCUS has no smaller unit. */
 function exactUsd(picodollars: string): string {
@@ -38,6 +47,15 @@ const monthStart = (day: string, months: number) =>
     .toISOString()
     .replace('.000Z', 'Z');
 const day = (row: PresentedSpend) => row.day ?? '';
+const company: FocusColumn[1] = ({ provider }, companyOf) => companyOf(provider ?? '');
+
+/** FOCUS wants a prefix for names that no caller has chosen. */
+function tagsOf({ route, tags }: PresentedSpend & Tagged): string {
+  const own = JSON.parse(tags ?? '{}') as Record<string, string>;
+  return JSON.stringify(
+    Object.fromEntries([...Object.entries(own), ...(route ? [['sluice:route', route]] : [])]),
+  );
+}
 
 const FOCUS: readonly FocusColumn[] = [
   ['BilledCost', cost],
@@ -60,9 +78,9 @@ const FOCUS: readonly FocusColumn[] = [
   ['ConsumedUnit', () => 'Tokens'],
   ['PricingQuantity', tokens],
   ['PricingUnit', () => 'Tokens'],
-  ['InvoiceIssuerName', (row) => row.provider ?? null],
-  ['ProviderName', (row) => row.provider ?? null],
-  ['PublisherName', (row) => row.provider ?? null],
+  ['InvoiceIssuerName', company],
+  ['ProviderName', company],
+  ['PublisherName', company],
   ['ServiceCategory', () => 'AI and Machine Learning'],
   ['ServiceSubcategory', () => 'Generative AI'],
   ['ServiceName', (row) => row.provider ?? null],
@@ -75,10 +93,7 @@ const FOCUS: readonly FocusColumn[] = [
   ['SubAccountId', (row) => row.workspace ?? null],
   ['SubAccountName', (row) => row.workspace ?? null],
   ['SubAccountType', () => 'Workspace'],
-  [
-    'Tags',
-    (row) => JSON.stringify(row.route === null || row.route === undefined ? {} : { route: row.route }),
-  ],
+  ['Tags', tagsOf],
 ];
 
 const adjusted = (row: PresentedSpend) => exactUsd(row.adjusted_picodollars);
@@ -97,10 +112,12 @@ const FOCUS_OF_ADJUSTMENT: Readonly<Record<string, FocusColumn[1]>> = {
 export function* focusCsv(
   rows: readonly PresentedSpend[],
   adjustments: readonly PresentedSpend[],
+  companyOf: CompanyOf,
 ): Generator<string> {
   yield csvLine(FOCUS.map(([name]) => name));
   // A row without any request is one of unknown bills: nothing was billed.
-  for (const row of rows) if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row)));
+  for (const row of rows)
+    if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row, companyOf)));
   for (const row of adjustments)
-    yield csvLine(FOCUS.map(([name, value]) => (FOCUS_OF_ADJUSTMENT[name] ?? value)(row)));
+    yield csvLine(FOCUS.map(([name, value]) => (FOCUS_OF_ADJUSTMENT[name] ?? value)(row, companyOf)));
 }

@@ -45,6 +45,6 @@ export function needsArchive({ by, timeZone, filter, tags }: SpendQuestion): boo
     tags !== undefined ||
     filter.key !== undefined ||
     filter.end_user !== undefined ||
-    by.some((field) => field === 'key' || field === 'end_user' || field.startsWith('tag:'))
+    by.some((field) => ['key', 'end_user', 'tags'].includes(field) || field.startsWith('tag:'))
   );
 }

@@ -21,13 +21,16 @@ const DAY_MS = 86_400_000;
 /** After this many fields of a ledger, callers of the process get a turn. */
 const FIELDS_AT_ONCE = 1_000;
 
+/** `tags`: all tags of a request, as JSON. */
+export type GroupField = SpendField | 'tags';
+
 export interface SpendQuestion {
   /** `2026-11-15`; both days are included. */
   from: string;
   to: string;
   /** Whose days and months they are. */
   timeZone: string;
-  by: readonly SpendField[];
+  by: readonly GroupField[];
   filter: Partial<Record<SpendField, string>>;
   /** Only what has all of these. */
   tags?: readonly (readonly [name: string, value: string])[];
@@ -39,7 +42,7 @@ export interface SpendQuestion {
 
 export interface SpendRow {
   /** The fields that the row was summed by. The route is null for direct model ids. */
-  group: Partial<Record<SpendField, string | null>>;
+  group: Partial<Record<GroupField, string | null>>;
   sums: Record<Column, bigint>;
 }
 
@@ -142,11 +145,11 @@ async function sumLedger(
   return { rows: [...rows.values()].sort(compareRows), total, groups: keys.size };
 }
 
-function pick(row: Group, fields: readonly SpendField[]): Group {
+function pick(row: Group, fields: readonly GroupField[]): Group {
   return Object.fromEntries(fields.map((field) => [field, row[field] ?? null]));
 }
 
-function keyOf(row: Group, fields: readonly SpendField[]): string {
+function keyOf(row: Group, fields: readonly GroupField[]): string {
   return JSON.stringify(pick(row, fields));
 }
 
@@ -156,7 +159,7 @@ function parseName(name: string): Group {
   return { workspace: workspace ?? '', route: route ?? null, provider: provider ?? '', model: model ?? '' };
 }
 
-function isPeriod(field: SpendField): field is 'day' | 'month' {
+function isPeriod(field: GroupField): field is 'day' | 'month' {
   return field === 'day' || field === 'month';
 }
 

@@ -3,6 +3,7 @@ import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
 import { cutMember } from '@sluice/shared/json/member';
 import type { ReplyHead } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
+import type { Reason } from '@sluice/shared/reasons';
 import type { EndReason, WaitReason } from './batch-record.js';
 import type { StoredResult } from './line-store.js';
 
@@ -13,6 +14,8 @@ const MOST_DEPTH = 2_000;
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const BUDGET_WAIT_MS = 10_000;
+/** Limits of the workspace itself. They say when the line may come, so it does not wait longer each time. */
+const OWN_LIMITS: ReadonlySet<Reason> = new Set(['workspace_concurrency', 'workspace_requests_per_minute']);
 
 export interface LineUsage {
   input: number;
@@ -89,11 +92,13 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
     case 'budget_exceeded':
       // The error names the model when the model has no price. Such a line would be refused for ever.
       if (error.param) return undefined;
-      if (error.reason === 'budget_reserved') return { as: 'not_now', waitMs, why: 'limits' };
+      if (error.reason === 'budget_reserved') return { as: 'not_now', waitMs: heldMs(error), why: 'limits' };
       return { as: 'not_now', waitMs: BUDGET_WAIT_MS, why: 'budget' };
     case 'rate_limited':
     case 'provider_unavailable':
     case 'service_unavailable':
+      if (error.reason && OWN_LIMITS.has(error.reason))
+        return { as: 'not_now', waitMs: heldMs(error), why: 'limits' };
       if (calls > 0 && refused >= MOST_REFUSALS) return undefined;
       return { as: 'not_now', waitMs, why: error.code === 'rate_limited' ? 'limits' : 'providers' };
     case 'provider_timeout':
@@ -102,6 +107,11 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
     default:
       return undefined;
   }
+}
+
+/** The line has waited already for what others hold. */
+function heldMs({ retryAfterMs = 0 }: ErrorInfo): number {
+  return Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, retryAfterMs));
 }
 
 /** An answer with vectors has megabytes of numbers beside its usage. */

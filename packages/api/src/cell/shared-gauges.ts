@@ -9,6 +9,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { readBudgetUse } from '@sluice/shared/queue/budget-use';
 import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
@@ -41,6 +42,8 @@ interface SpendReading {
   refusing: number | undefined;
 }
 
+type BudgetReading = { workspace: string } & Awaited<ReturnType<typeof readBudgetUse>>;
+
 export class SharedGauges {
   readonly #jobs;
   readonly #oldest;
@@ -62,6 +65,8 @@ export class SharedGauges {
   readonly #monthEstimated;
   readonly #budget;
   readonly #refusing;
+  readonly #budgetUsed;
+  readonly #budgetValues;
   #directory: KnownWorkspaces = [];
   #closed = false;
 
@@ -89,6 +94,8 @@ export class SharedGauges {
     this.#monthEstimated = metrics.gauge('monthEstimated');
     this.#budget = metrics.gauge('budget');
     this.#refusing = metrics.gauge('refusingSince');
+    this.#budgetUsed = metrics.gauge('budgetUsed');
+    this.#budgetValues = metrics.gauge('budgetValues');
     metrics.onScrape(() => this.#collect());
   }
 
@@ -107,7 +114,7 @@ export class SharedGauges {
     for (const gauge of [this.#keyActive, this.#keyBlocked, this.#rateUsed]) gauge.reset();
     for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#monthEstimated, this.#budget])
       gauge.reset();
-    this.#refusing.reset();
+    for (const gauge of [this.#refusing, this.#budgetUsed, this.#budgetValues]) gauge.reset();
     this.#redisUp.set(known ? 1 : 0);
     this.#batches.set(known?.batches.active ?? 0);
     this.#batchOldest.set(known?.batches.oldestS ?? 0);
@@ -122,6 +129,10 @@ export class SharedGauges {
       this.#month.set({ workspace }, month);
       this.#monthEstimated.set({ workspace }, estimated);
     }
+    for (const { workspace, values, uses } of known?.budgets ?? []) {
+      this.#budgetValues.set({ workspace }, values);
+      for (const { ratio, ...labels } of uses) this.#budgetUsed.set({ workspace, ...labels }, ratio);
+    }
     for (const { id, limits } of this.#directory)
       if (limits.budgetUsdPerMonth !== undefined)
         this.#budget.set({ workspace: id }, limits.budgetUsdPerMonth);
@@ -131,20 +142,31 @@ export class SharedGauges {
     queues: QueueReading[];
     rates: { provider: string; rates: RateState }[];
     spend: SpendReading[];
+    budgets: BudgetReading[];
     batches: { active: number; oldestS: number; atProviders: number };
     webhooks: number;
   }> {
     const { clock } = this.parts;
-    const [queues, rates, spend, batches, webhooks] = await Promise.all([
+    const [queues, rates, spend, budgets, batches, webhooks] = await Promise.all([
       Promise.all(
         [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queue, clock, provider)),
       ),
       Promise.all([...this.parts.providers.values()].map((provider) => this.#readRates(provider))),
       Promise.all(this.#directory.map((workspace) => this.#readSpend(workspace))),
+      Promise.all(
+        this.#directory
+          .filter(({ limits }) => limits.budgets?.length)
+          .map((workspace) => this.#readBudgets(workspace)),
+      ),
       this.#readBatches(),
       this.#readWebhooks(),
     ]);
-    return { queues, rates, spend, batches, webhooks };
+    return { queues, rates, spend, budgets, batches, webhooks };
+  }
+
+  async #readBudgets({ id: workspace, limits }: KnownWorkspaces[number]): Promise<BudgetReading> {
+    const { redis, names, clock } = this.parts;
+    return { workspace, ...(await readBudgetUse(redis, names, workspace, limits, clock.now())) };
   }
 
   async #readWebhooks(): Promise<number> {

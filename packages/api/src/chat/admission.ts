@@ -2,7 +2,7 @@
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
-import type { Budget } from '@sluice/shared/contract/budget';
+import { type Budget, sameBudget } from '@sluice/shared/contract/budget';
 import type { BudgetMode, LimitsConfig } from '@sluice/shared/contract/limits';
 import { waitUntil } from '@sluice/shared/contract/priority';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
@@ -10,6 +10,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { hasBudget, modeOf } from '@sluice/shared/queue/budgets';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import type { UsualOutputs } from '@sluice/shared/queue/usual-output';
 import {
   type Admitted,
   isLimited,
@@ -18,6 +19,7 @@ import {
   type WorkspaceLimits,
 } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { shownField } from '@sluice/shared/registry/known-fields';
 import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
@@ -33,6 +35,11 @@ const ASK_EVERY_MS = 5_000;
 
 /** Why the workspace may not send it now. */
 type Refusal = GatewayError | undefined;
+
+type Decided = Exclude<Admitted, { as: 'waits' }>;
+
+/** What a request asks for, under which limits, or why it may not be sent at all. */
+type Wanted = { asked: LimitedRequest; limits: LimitsConfig } | GatewayError;
 
 /** A request that waits for room under its workspace's limits, or for its turn in a limit per minute. */
 interface Waiter {
@@ -51,6 +58,7 @@ export class Admission {
     private readonly clock: Clock,
     private readonly knownRefusals: KnownRefusals,
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
+    private readonly usual: Pick<UsualOutputs, 'of'>,
   ) {}
 
   /** Completes the job and reserves what it may take. A workspace without limits waits for nothing. */
@@ -93,18 +101,15 @@ export class Admission {
   }
 
   async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Refusal> {
-    const { limits } = workspace;
     const spent: Budget[] = [];
     for (;;) {
-      const estimates = this.#estimate(limits, job, request);
-      if (estimates instanceof GatewayError) return estimates;
-      const { requestId, deadline, keyId, user, tags, inbox } = job;
-      const now = this.clock.now();
-      const asked: LimitedRequest = {
-        ...{ requestId, workspace: workspace.id, inbox, keyId, user, tags, estimates, now, deadline, spent },
-        mostWaitMs: limits.whenFull === 'refuse' ? 0 : this.#mostWaitMs(job, now),
+      let { limits } = workspace;
+      const want = () => this.#want(limits, job, request, spent);
+      const wantAnew = async () => {
+        limits = (await this.directory.findWorkspace(job.workspace))?.limits ?? limits;
+        return want();
       };
-      const answer = await this.#ask(asked, limits, (ms) => {
+      const answer = await this.#ask(want(), wantAnew, (ms) => {
         job.queueMs += ms;
       });
       if (answer.as === 'refused') {
@@ -114,9 +119,25 @@ export class Admission {
       }
       job.reserved = answer.reserved;
       if (answer.held !== '') job.held = answer.held;
-      if (hasBudget(limits)) job.budget = modeOf(limits);
+      if (hasBudget(limits)) {
+        job.budget = modeOf(limits);
+        if (modesOf(limits).includes('expected')) this.#learn(job, request);
+      }
       return undefined;
     }
+  }
+
+  #want(limits: LimitsConfig, job: ChatJob, request: ChatRequest, spent: Budget[]): Wanted {
+    const estimates = this.#estimate(limits, job, request);
+    if (estimates instanceof GatewayError) return estimates;
+    const { requestId, workspace, deadline, keyId, user, tags, inbox } = job;
+    const now = this.clock.now();
+    const asked: LimitedRequest = {
+      ...{ requestId, workspace, inbox, keyId, user, tags, estimates, now, deadline, spent },
+      mostWaitMs: this.#mostWaitMs(limits, job, now),
+      inBatch: job.batch !== undefined,
+    };
+    return { asked, limits };
   }
 
   /** What the request may cost, or why it may not be sent at all. */
@@ -132,48 +153,71 @@ export class Admission {
     const ends = { from: this.clock.now(), until: job.deadline };
     const estimates = { strict: 0, expected: 0 };
     for (const mode of modes) {
-      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, mode, ends);
+      const usualOutput = mode === 'expected' ? this.usual.of(job.workspace, job.route) : undefined;
+      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, mode, { ends, usualOutput });
       if (refusesUnpriced && unpriced !== undefined) return noPrice(unpriced);
       estimates[mode] = cost;
     }
     return isBudgeted ? estimates : NO_ESTIMATE;
   }
 
-  /** A batch sends its line again later. Everybody else waits for as long as for a turn at the provider. */
-  #mostWaitMs(job: ChatJob, now: number): number {
-    if (job.batch !== undefined) return 0;
+  /**
+   * A request waits for as long as for a turn at the provider. No caller waits for a line of a batch, so it is not refused at
+   * once; but it does not wait until its deadline, because then there would be no time to run it.
+   */
+  #mostWaitMs({ whenFull }: LimitsConfig, job: ChatJob, now: number): number {
+    const inBatch = job.batch !== undefined;
+    if (whenFull === 'refuse' && !inBatch) return 0;
     const { provider = '' } = job.chain[0] ?? {};
-    return waitUntil(job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
+    const { deadline } = job;
+    return waitUntil(inBatch ? { deadline } : job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
   }
 
-  /** Asks for room, and waits where others hold it. */
+  /** Asks for room, and waits where others hold it. `wantAnew`: limits may be changed, and windows end, while it waits. */
   async #ask(
-    asked: LimitedRequest,
-    limits: LimitsConfig,
+    first: Wanted,
+    wantAnew: () => Promise<Wanted>,
     onWaited: (ms: number) => void,
-  ): Promise<Exclude<Admitted, { as: 'waits' }>> {
-    const { requestId, workspace, mostWaitMs } = asked;
-    if (mostWaitMs <= 0)
-      return (await this.limits.admit(asked, limits)) as Exclude<Admitted, { as: 'waits' }>;
+  ): Promise<Decided> {
+    let wanted = first;
+    if (wanted instanceof GatewayError) return { as: 'refused', error: wanted };
+    const { requestId, workspace, mostWaitMs } = wanted.asked;
+    if (mostWaitMs <= 0) return (await this.limits.admit(wanted.asked, wanted.limits)) as Decided;
     const waiter: Waiter = { isTold: false, hasLeft: false, wake: () => {} };
     // The waiter is registered before Redis knows of it, because the message may come at once.
     this.#waiters.set(requestId, waiter);
     try {
       const began = performance.now();
       const left = () => began + mostWaitMs - performance.now();
-      let answer = await this.limits.admit(asked, limits);
+      let answer = await this.limits.admit(wanted.asked, wanted.limits);
       const turnAt = began + (answer.as === 'refused' ? 0 : answer.turnMs);
       const waits = answer.as === 'waits' || performance.now() < turnAt;
       while (answer.as === 'waits' && !waiter.hasLeft) {
         await hear(waiter, Math.min(left(), ASK_EVERY_MS));
-        const step = left() > 0 ? 'again' : 'last';
-        if (!waiter.hasLeft)
-          answer = await this.limits.admit({ ...asked, mostWaitMs: Math.max(0, left()) }, limits, step);
+        if (waiter.hasLeft) break;
+        const again = ({ asked, limits }: Exclude<Wanted, GatewayError>) =>
+          this.limits.admit(
+            { ...asked, mostWaitMs: Math.max(0, left()) },
+            limits,
+            left() > 0 ? 'again' : 'last',
+          );
+        const { isTold } = waiter;
+        waiter.isTold = false;
+        // What was reserved for it has the names that it has asked with.
+        if (isTold) answer = await again(wanted);
+        if (isTold && answer.as === 'admitted') break;
+        const anew = await wantAnew();
+        if (anew instanceof GatewayError) {
+          await this.limits.release(workspace, requestId, 0);
+          return { as: 'refused', error: anew };
+        }
+        wanted = anew;
+        answer = await again(wanted);
       }
       while (answer.as === 'admitted' && performance.now() < turnAt && !waiter.hasLeft)
         await hear(waiter, turnAt - performance.now());
       if (waits) onWaited(performance.now() - began);
-      if (!waiter.hasLeft) return answer as Exclude<Admitted, { as: 'waits' }>;
+      if (!waiter.hasLeft) return answer as Decided;
       if (answer.as !== 'refused')
         await this.limits.release(workspace, requestId, answer.reserved, answer.held);
       return { as: 'refused', error: hungUp() };
@@ -182,9 +226,20 @@ export class Admission {
     }
   }
 
+  /** The worker counts how long the answer is, unless it has several choices. */
+  #learn(job: ChatJob, request: ChatRequest): void {
+    if (job.endpoint !== undefined || typeof request.n === 'number') return;
+    const limits = job.chain.map((entry) =>
+      allowedOutput(request, this.providers.get(entry.provider)?.kind ?? 'openai', entry),
+    );
+    const least = Math.min(...limits);
+    job.learns = Number.isFinite(least) ? least : 0;
+  }
+
   /** Whether a spent budget sends the request to another route. It is a request of that route from here on. */
   async #takeOtherRoute(job: ChatJob, { spent: by }: { spent?: Budget }, spent: Budget[]): Promise<boolean> {
-    if (!by || typeof by.when_spent !== 'object' || spent.includes(by)) return false;
+    if (!by || typeof by.when_spent !== 'object') return false;
+    if (spent.some((each) => sameBudget(each, by))) return false;
     const alias = by.when_spent.route;
     const other = await resolveModel(
       alias,
@@ -219,11 +274,15 @@ export class Admission {
     const limits = (await this.directory.findWorkspace(workspace))?.limits;
     if ((limits?.requestsPerMinute ?? limits?.concurrentRequests) === undefined) return () => {};
     const now = this.clock.now();
-    const mayWait = job.chain !== undefined && limits?.whenFull !== 'refuse';
-    const mostWaitMs = mayWait ? this.#mostWaitMs(job as ChatJob, now) : 0;
+    const mostWaitMs = job.chain !== undefined ? this.#mostWaitMs(limits ?? {}, job as ChatJob, now) : 0;
     const asked = { requestId, workspace, inbox, keyId, estimates: NO_ESTIMATE, now, deadline, mostWaitMs };
     const free: LimitsConfig = { ...limits, budgetUsdPerMonth: undefined, budgets: undefined };
-    const answer = await this.#ask(asked, free, () => {});
+    const wanted = { asked, limits: free };
+    const answer = await this.#ask(
+      wanted,
+      async () => wanted,
+      () => {},
+    );
     if (answer.as === 'refused') return answer.error;
     // While Redis is away the place cannot be given back. It lapses by itself.
     return () => void this.limits.release(workspace, requestId, 0).catch(() => {});
@@ -245,7 +304,6 @@ function hear(waiter: Waiter, ms: number): Promise<void> {
       resolve();
     };
     if (waiter.isTold || waiter.hasLeft) waiter.wake();
-    waiter.isTold = false;
   });
 }
 

@@ -11,6 +11,7 @@ import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { openRequest } from '@sluice/shared/queue/payload';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
+import { UsualOutputs } from '@sluice/shared/queue/usual-output';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Redis } from 'ioredis';
@@ -50,6 +51,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     clock,
     knownRefusals,
     config.providers,
+    new UsualOutputs(redis, names),
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
   const dispatcher = new Dispatcher({

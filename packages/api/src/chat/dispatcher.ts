@@ -146,7 +146,7 @@ export class Dispatcher {
     const { job } = pending;
     const admitted = this.parts.admission.admit(job, request);
     const refused = admitted instanceof Promise ? await admitted : admitted;
-    if (refused && pending.cancelled) {
+    if (refused && (pending.cancelled || refused.reason === 'caller_left')) {
       await this.#fail(pending, job, refused, { as: 'refuser' }, 'cancelled');
       return;
     }
@@ -212,7 +212,11 @@ export class Dispatcher {
   /** Ends a request that waits. A request that a worker runs goes on. */
   withdraw(requestId: string): void {
     const pending = this.#pending.get(requestId);
-    if (!pending?.queued) return;
+    if (!pending) return;
+    if (!pending.queued) {
+      this.parts.admission.leave(requestId);
+      return;
+    }
     this.#failWaiting(pending, withdrawn(), 'cancelled').catch(() => {});
   }
 

@@ -173,6 +173,19 @@ export const costDashboard: DashboardSpec = {
       ],
     },
     {
+      title: 'Budgets for keys, end users, tags and runs',
+      about: 'How much the value that has used the most of each budget has used.',
+      kind: 'timeseries',
+      unit: 'percentunit',
+      width: 12,
+      queries: [
+        {
+          expr: 'max by (workspace, scope, tag, window, route) (gateway_budget_used_ratio{workspace=~"$workspace"})',
+          legend: '{{workspace}} {{scope}} {{tag}} {{window}} {{route}}',
+        },
+      ],
+    },
+    {
       title: 'Spend by workspace, route and model',
       about: 'In the time range of the dashboard.',
       kind: 'table',

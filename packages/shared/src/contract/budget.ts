@@ -118,4 +118,16 @@ const stateFields = {
 };
 export const budgetState = s.component('ScopedBudgetState', stateFields);
 export type ScopedBudgetState = s.Infer<typeof budgetState>;
-export type ScopedBudgetList = List<ScopedBudgetState>;
+
+/** What a budget in `expected` mode reserves by: no longer are 95 of 100 answers of the route. */
+export const usualOutput = s.component('UsualOutput', {
+  route: s.text(),
+  answers: s.whole().about('How many of the latest answers this was learned from.'),
+  output_tokens: s.whole(),
+});
+export type UsualOutput = s.Infer<typeof usualOutput>;
+
+export interface ScopedBudgetList extends List<ScopedBudgetState> {
+  total: number;
+  usual_outputs: UsualOutput[];
+}

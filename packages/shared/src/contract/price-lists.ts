@@ -1,21 +1,25 @@
-/** The price list that holds for each host. The registry has these lists beside `openai` and `anthropic`. */
-const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
-  ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/],
-  ['azure', /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/],
-  ['cerebras', /^api\.cerebras\.ai$/],
-  ['cohere', /^api\.cohere\.(ai|com)$/],
-  ['deepseek', /^api\.deepseek\.com$/],
-  ['fireworks', /^api\.fireworks\.ai$/],
-  ['google', /^([a-z0-9-]+\.)*googleapis\.com$/],
-  ['groq', /^api\.groq\.com$/],
-  ['minimax', /^api\.minimax\.(io|chat)$/],
-  ['mistral', /^api\.mistral\.ai$/],
-  ['moonshotai', /^api\.moonshot\.(ai|cn)$/],
-  ['openrouter', /^openrouter\.ai$/],
-  ['perplexity', /^api\.perplexity\.ai$/],
-  ['together', /^api\.together\.(ai|xyz)$/],
-  ['x-ai', /^api\.x\.ai$/],
-  ['zai', /^api\.z\.ai$/],
+/** The price list that holds for each host, and whose it is. The registry has these lists beside `openai` and `anthropic`. */
+const HOSTS: readonly (readonly [list: string, host: RegExp, name: string])[] = [
+  ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/, 'Amazon Web Services'],
+  [
+    'azure',
+    /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/,
+    'Microsoft Azure',
+  ],
+  ['cerebras', /^api\.cerebras\.ai$/, 'Cerebras'],
+  ['cohere', /^api\.cohere\.(ai|com)$/, 'Cohere'],
+  ['deepseek', /^api\.deepseek\.com$/, 'DeepSeek'],
+  ['fireworks', /^api\.fireworks\.ai$/, 'Fireworks AI'],
+  ['google', /^([a-z0-9-]+\.)*googleapis\.com$/, 'Google Cloud'],
+  ['groq', /^api\.groq\.com$/, 'Groq'],
+  ['minimax', /^api\.minimax\.(io|chat)$/, 'MiniMax'],
+  ['mistral', /^api\.mistral\.ai$/, 'Mistral AI'],
+  ['moonshotai', /^api\.moonshot\.(ai|cn)$/, 'Moonshot AI'],
+  ['openrouter', /^openrouter\.ai$/, 'OpenRouter'],
+  ['perplexity', /^api\.perplexity\.ai$/, 'Perplexity'],
+  ['together', /^api\.together\.(ai|xyz)$/, 'Together AI'],
+  ['x-ai', /^api\.x\.ai$/, 'xAI'],
+  ['zai', /^api\.z\.ai$/, 'Z.AI'],
 ];
 
 export const OTHER_PRICE_LISTS: readonly string[] = HOSTS.map(([list]) => list);
@@ -33,6 +37,20 @@ export const SOLD_ON: Readonly<Record<string, readonly string[]>> = {
 export function priceListAt(baseUrl: string): string | undefined {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
   return HOSTS.find(([, pattern]) => pattern.test(host))?.[0];
+}
+
+const MAKERS: readonly (readonly [name: string, host: RegExp])[] = [
+  ['OpenAI', /^([a-z]{2}\.)?api\.openai\.com$/],
+  ['Anthropic', /^api\.anthropic\.com$/],
+];
+
+/** Who sends the bill of a provider. Undefined when its address does not tell. */
+export function companyAt(baseUrl: string): string | undefined {
+  const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
+  return (
+    MAKERS.find(([, pattern]) => pattern.test(host))?.[0] ??
+    HOSTS.find(([, pattern]) => pattern.test(host))?.[2]
+  );
 }
 
 /** OpenAI's own addresses, with those of its regions, and Azure's. */

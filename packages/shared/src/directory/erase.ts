@@ -23,6 +23,8 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
   await redis.del(
     names.money(workspace, 'values'),
     names.money(workspace, 'waiting'),
+    names.money(workspace, 'usual'),
+    names.money(workspace, 'most'),
     names.keptAnswers(workspace),
     names.keptAnswerBytes(workspace),
     names.reservations(workspace),

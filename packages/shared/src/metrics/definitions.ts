@@ -309,6 +309,20 @@ export const METRICS = {
     labels: ['workspace'],
     help: 'Since when the monthly budget of a workspace refuses every request, as a Unix time. Absent: it does not. The same from every api process.',
   },
+  budgetUsed: {
+    name: 'gateway_budget_used_ratio',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace', 'scope', 'tag', 'window', 'route'],
+    help: 'How much of a budget of `limits.budgets` is used by the end user, key, run or value of a tag that has used the most; 1 is all. route is that of when_spent, and its part has a series of its own. The same from every api process.',
+  },
+  budgetValues: {
+    name: 'gateway_budget_values',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace'],
+    help: 'End users, keys, runs and values of tags that budgets of a workspace count now. At 10,000 a new one is refused. The same from every api process.',
+  },
   rateLimited: {
     name: 'gateway_rate_limited_total',
     type: 'counter',

@@ -13,6 +13,7 @@ import {
   type Budget,
   DEFAULT_THRESHOLDS,
   RUN_TAG,
+  sameBudget,
 } from '../contract/budget.js';
 import type { BudgetMode, LimitsConfig } from '../contract/limits.js';
 import type { ChatJob } from './job.js';
@@ -76,7 +77,7 @@ export function countersOf(
     const value = valueFor(budget, spender);
     if (budget.value !== undefined && value !== budget.value) return [];
     const window = windowOf(budget.window, now, timeZone);
-    const isSpare = spent.includes(budget);
+    const isSpare = spent.some((each) => sameBudget(each, budget));
     return [{ name: nameOf(budget, value, window, isSpare), budget, value, window, isSpare }];
   });
 }

@@ -95,6 +95,11 @@ export interface ChatJob {
   insteadOf?: string;
   /** How the cost of the calls is estimated. Absent: `expected`. */
   budget?: BudgetMode;
+  /**
+   * A budget reserves what is expected, so the length of the answer is learned (usual-output.ts). The output tokens at which it
+   * is cut off; 0: it is not.
+   */
+  learns?: number;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
   /** The caller's tags for the log: name → value. */

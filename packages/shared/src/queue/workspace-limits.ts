@@ -32,6 +32,8 @@ import {
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
 /** The `retry-after` when others hold what is needed. A call takes about this long. */
 const HELD_RETRY_MS = 1_000;
+/** Longer than anybody waits, so that every line of a batch comes after every caller. */
+const BEHIND_CALLERS_MS = 1_000_000_000_000;
 
 /**
  * The member of the reservations. It contains the estimate and what is held of other budgets, so that giving it back is one
@@ -95,6 +97,8 @@ const releaseScript = loadScript<
 interface Want {
   id: string;
   inbox: string;
+  /** Added to the moment since when it waits. Those with more come after those with less. */
+  behind: number;
   reservation: string;
   lapsesAfter: number;
   concurrent: number;
@@ -118,6 +122,8 @@ export interface LimitedRequest extends Spender {
   deadline: number;
   /** How long it may wait. */
   mostWaitMs: number;
+  /** A line of a batch waits behind all callers. */
+  inBatch?: boolean;
   /** Budgets that are spent, and whose other route takes the request. */
   spent?: readonly Budget[];
 }
@@ -150,6 +156,7 @@ export class WorkspaceLimits {
     const want: Want = {
       id: requestId,
       inbox: names.inbox(request.inbox),
+      behind: request.inBatch ? BEHIND_CALLERS_MS : 0,
       reservation: reservationOf(requestId, reserved, held),
       lapsesAfter: Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
       concurrent: concurrentRequests,

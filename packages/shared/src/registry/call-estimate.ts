@@ -28,7 +28,7 @@ const USUAL_IMAGE_TOKENS = 1_600;
 /** Stands in when the registry has no window for a model. No model on the market reads or writes more in one call. */
 const LARGEST_WINDOW = 2_000_000;
 /** Most answers are shorter when nobody limits them. */
-const USUAL_OUTPUT_TOKENS = 4_096;
+export const USUAL_OUTPUT_TOKENS = 4_096;
 
 /** A provider's kind and what the registry knows of the entry's model. */
 export interface PricedEntry {
@@ -51,14 +51,21 @@ export interface TokensTaken {
   output: number;
 }
 
+/** What is known beside the request. */
+export interface Circumstances {
+  ends?: EndsWithin | undefined;
+  soFar?: TokensTaken | undefined;
+  /** The tokens that most answers of the route stay under. */
+  usualOutput?: number | undefined;
+}
+
 /** Returns picodollars, or a sentence that begins with the model's name and says why there is no estimate. */
 export function estimateCall(
   { entry, kind, takesAnyField, facts }: PricedEntry,
   request: ChatRequest,
   prompt: PromptSize,
   mode: BudgetMode,
-  ends?: EndsWithin,
-  soFar: TokensTaken = { input: 0, output: 0 },
+  { ends, soFar = { input: 0, output: 0 }, usualOutput }: Circumstances = {},
 ): number | string {
   const name = `${entry.provider}/${entry.model}`;
   if (!facts) return `${name} has no known price`;
@@ -70,7 +77,9 @@ export function estimateCall(
   if (!tiers) return `${name} has no known price for this service_tier`;
 
   const input = Math.max(promptTokens(prompt, kind, entry.model, facts, mode), soFar.input);
-  const output = prompt.embeds ? 0 : Math.max(outputTokens(request, kind, entry, facts, mode), soFar.output);
+  const output = prompt.embeds
+    ? 0
+    : Math.max(outputTokens(request, kind, entry, facts, mode, usualOutput), soFar.output);
   const prices = tablesWithin(facts, ends)
     .flat()
     .filter(({ above }) => input > above || above === 0)
@@ -156,12 +165,13 @@ function outputTokens(
   entry: ChainEntry,
   facts: ModelFacts,
   mode: BudgetMode,
+  usual = USUAL_OUTPUT_TOKENS,
 ): number {
   const limit = Math.min(
     limitOf(request, kind, entry),
     facts.max_output_tokens ?? facts.context_window ?? LARGEST_WINDOW,
   );
-  if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choicesOf(request, kind);
+  if (mode === 'expected') return Math.min(limit, usual) * choicesOf(request, kind);
   return (limit + predictedBy(request, kind)) * choicesOf(request, kind);
 }
 

@@ -3,7 +3,7 @@ import type { ProviderConfig } from '../config/provider.js';
 import type { BudgetMode } from '../contract/limits.js';
 import { isOpenaiItself } from '../contract/price-lists.js';
 import type { ChainEntry } from '../contract/route.js';
-import { type EndsWithin, estimateCall, type TokensTaken } from './call-estimate.js';
+import { type Circumstances, type EndsWithin, estimateCall, type TokensTaken } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
@@ -26,12 +26,12 @@ export class CostEstimate {
     chain: readonly ChainEntry[],
     request: ChatRequest,
     mode: BudgetMode,
-    ends?: EndsWithin,
+    known?: Circumstances,
   ): { cost: number; unpriced?: string } {
     const prompt = measurePrompt(request);
     const estimates = chain.map((entry) => ({
       entry,
-      amount: this.#ofEntry(entry, request, prompt, mode, ends),
+      amount: this.#ofEntry(entry, request, prompt, mode, known),
     }));
     const costs = estimates.map(({ entry, amount }) => {
       if (typeof amount === 'string') return 0;
@@ -53,7 +53,7 @@ export class CostEstimate {
     ends?: EndsWithin,
     soFar?: TokensTaken,
   ): number {
-    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode, ends, soFar);
+    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode, { ends, soFar });
     return typeof amount === 'string' ? 0 : amount;
   }
 
@@ -68,14 +68,13 @@ export class CostEstimate {
     request: ChatRequest,
     prompt: PromptSize,
     mode: BudgetMode,
-    ends: EndsWithin | undefined,
-    soFar?: TokensTaken,
+    known: Circumstances | undefined,
   ): number | string {
     const provider = this.providers.get(entry.provider);
     const { kind, prices } = provider ?? { kind: 'openai', prices: 'openai' };
     const facts = this.registry().find(prices, entry.model);
     const priced = { entry, kind, takesAnyField: takesAnyField(provider), facts };
-    return estimateCall(priced, request, prompt, mode, ends, soFar);
+    return estimateCall(priced, request, prompt, mode, known);
   }
 }
 

@@ -9,6 +9,7 @@ import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/pa
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlement } from '@sluice/shared/queue/settle';
+import type { OutputTally } from '@sluice/shared/queue/usual-output';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import type { PriceCalls } from '../calls/pricing.js';
@@ -25,6 +26,8 @@ export interface SettlementMakerParts {
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;
+  /** Learns how long answers are. */
+  outputs: Pick<OutputTally, 'count'>;
 }
 
 export interface ServedCall {
@@ -103,6 +106,7 @@ export class SettlementMaker {
   recorded({ job, log, afterwards }: Settlement, result: SettleResult): void {
     if (result === 'settled') {
       this.parts.metrics.settled(log);
+      if (job.learns !== undefined && log.served) this.parts.outputs.count(job, log.served.usage.output);
       afterwards?.();
       return;
     }

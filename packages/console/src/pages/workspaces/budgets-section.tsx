@@ -3,6 +3,7 @@ import {
   budgetWords,
   type ScopedBudgetList,
   type ScopedBudgetState,
+  type UsualOutput,
 } from '@sluice/shared/contract/budget';
 import { count, moment, percent, usd } from '../../format.js';
 import { Bar } from '../../ui/small.js';
@@ -55,15 +56,30 @@ const COLUMNS: Column<ScopedBudgetState>[] = [
   },
 ];
 
+const USUAL_COLUMNS: Column<UsualOutput>[] = [
+  { id: 'route', label: 'Route', head: true, cell: ({ route }) => route },
+  {
+    id: 'tokens',
+    label: 'Output tokens of 95 % of the answers, at most',
+    numeric: true,
+    cell: ({ output_tokens }) => count(output_tokens),
+  },
+  { id: 'answers', label: 'Learned from answers', numeric: true, cell: ({ answers }) => count(answers) },
+];
+
 interface BudgetsProps {
   budgets: readonly Budget[];
-  states: ScopedBudgetList & { total: number };
+  states: ScopedBudgetList;
   /** Absent: whoever looks may not change them. */
   onRemove: ((budget: Budget) => void) | undefined;
 }
 
 /** The budgets beside the monthly one: what is left of each, and when it renews. */
-export function BudgetsSection({ budgets, states: { data, total }, onRemove }: BudgetsProps) {
+export function BudgetsSection({
+  budgets,
+  states: { data, total, usual_outputs: usual },
+  onRemove,
+}: BudgetsProps) {
   return (
     <>
       <ul class="plain">
@@ -93,6 +109,14 @@ export function BudgetsSection({ budgets, states: { data, total }, onRemove }: B
         <p class="small-print">
           The most used {count(data.length)} of {count(total)} are shown.
         </p>
+      )}
+      {usual.length > 0 && (
+        <Table
+          caption="What requests are expected to write"
+          columns={USUAL_COLUMNS}
+          rows={usual}
+          rowKey={({ route }) => route}
+        />
       )}
     </>
   );

@@ -1,13 +1,21 @@
 import { type Limits, limits as rules } from '@sluice/shared/contract/limits';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
+import { timeZones } from '../../time-zone.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
 import { takesWhole } from '../rules.js';
-import { CHOICE_LIMITS, changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
+import {
+  CHOICE_LIMITS,
+  changedLimits,
+  limitMistake,
+  NUMBER_LIMITS,
+  toLimitsForm,
+  zoneMistake,
+} from './limits-form.js';
 
 interface LimitsProps {
   workspace: string;
@@ -20,7 +28,9 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
   const [before] = useState(() => toLimitsForm(limits));
   const [form, setForm] = useState(before);
   const action = useAction();
-  const isValid = NUMBER_LIMITS.every((limit) => limitMistake(limit.name, form[limit.name]) === undefined);
+  const isValid =
+    NUMBER_LIMITS.every((limit) => limitMistake(limit.name, form[limit.name]) === undefined) &&
+    zoneMistake(form.time_zone) === undefined;
   const { onSubmit, isTried } = useSubmit(isValid, async () => {
     const change = changedLimits(before, form);
     const url = path`/workspaces/${workspace}/limits`;
@@ -42,6 +52,19 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
             />
           ))}
         </div>
+        <Field
+          label="Time zone of budgets"
+          value={form.time_zone}
+          onInput={(value) => setForm({ ...form, time_zone: value.trim() })}
+          mistake={zoneMistake(form.time_zone)}
+          hint="Empty: UTC"
+          list="time-zones"
+        />
+        <datalist id="time-zones">
+          {timeZones().map((zone) => (
+            <option key={zone} value={zone} />
+          ))}
+        </datalist>
         {CHOICE_LIMITS.map(({ name, label, choices }) => (
           <Select
             key={name}

@@ -71,6 +71,10 @@ export function limitMistake(name: LimitName, text: string): string | undefined 
   return numberMistake(limits.schema[name], text);
 }
 
+export function zoneMistake(text: string): string | undefined {
+  return text === '' || limits.schema.time_zone.is(text) ? undefined : 'A time zone such as Europe/Berlin';
+}
+
 /** Only what differs, so that a limit that somebody else has changed meanwhile stays as it is. */
 export function changedLimits(before: LimitsForm, after: LimitsForm): Record<string, number | string | null> {
   const isNumber = new Set(NUMBER_LIMITS.map(({ name }) => name));

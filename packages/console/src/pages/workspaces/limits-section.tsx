@@ -32,6 +32,7 @@ export function LimitsSection({ limits }: { limits: LimitsInUse }) {
             <Fact name="Left">{usd(used.left_usd ?? 0)}</Fact>
           </>
         )}
+        {limits.time_zone !== null && <Fact name="Time zone of budgets">{limits.time_zone}</Fact>}
         {words.map(([name, limit, note]) => (
           <Fact key={name} name={name}>
             {limit === null ? <span class="muted">no limit</span> : count(limit)}{' '}

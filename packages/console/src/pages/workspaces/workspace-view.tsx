@@ -1,5 +1,5 @@
 import type { DirectoryOverview, LimitsInUse, Spend, Workspace } from '@sluice/shared/admin-api';
-import { type Budget, budgetWords, type ScopedBudgetList } from '@sluice/shared/contract/budget';
+import { type Budget, budgetWords, type ScopedBudgetList, sameBudget } from '@sluice/shared/contract/budget';
 import { chainText } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
@@ -34,7 +34,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
     const [limits, spend, budgets] = await Promise.all([
       client.get<LimitsInUse>(path`/workspaces/${id}/limits`, signal),
       client.get<Spend>(`/spend?month=${month}&by=workspace&workspace=${encodeURIComponent(id)}`, signal),
-      client.get<ScopedBudgetList & { total: number }>(path`/workspaces/${id}/budgets`, signal),
+      client.get<ScopedBudgetList>(path`/workspaces/${id}/budgets`, signal),
     ]);
     return { limits, spend, budgets };
   });
@@ -152,7 +152,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
           verb="Remove it"
           onClose={() => setRemoving(undefined)}
           work={async (client) => {
-            const budgets = (use.data?.limits.budgets ?? []).filter((each) => each !== removing);
+            const budgets = (use.data?.limits.budgets ?? []).filter((each) => !sameBudget(each, removing));
             await client.send('PATCH', path`/workspaces/${id}/limits`, { budgets });
           }}
           onDone={() => {

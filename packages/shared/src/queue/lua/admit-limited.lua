@@ -5,7 +5,7 @@
 -- INCLUDE: ../../redis/lua/parts/read-clock.lua
 -- INCLUDE: parts/room.lua
 
--- The most requests of a workspace that wait.
+-- The most requests of a workspace that wait. Lines of batches leave half of the places to callers.
 local MOST_WAITING = 2000
 -- A turn that is further away is from a wrong clock.
 local FURTHEST_TURN_MS = 3600000
@@ -41,7 +41,8 @@ end
 local lack = whatLacks(want, now)
 -- Those who came before in the same lane go first.
 if hasWaiters and not lack and again ~= '1' then
-  local function isAwaited(lane) return redis.call('ZCARD', money .. 'lane:' .. lane) > 0 end
+  local own = string.format('%d', since + want.behind)
+  local function isAwaited(lane) return redis.call('ZCOUNT', money .. 'lane:' .. lane, '-inf', own) > 0 end
   for i, part in ipairs(want.budgets) do
     if not lack and isAwaited(part[COUNTER]) then
       lack = {part[COUNTER], i, part.state[1] or '0', part.state[2] or '0', part.state[3] or '0'}
@@ -50,9 +51,10 @@ if hasWaiters and not lack and again ~= '1' then
   if not lack and want.month and isAwaited('month') then lack = {'month', 0, '0', '0', '0'} end
   if not lack and want.concurrent >= 0 and isAwaited('places') then lack = {'places', 0, '0', '0', '0'} end
 end
+local isLine = want.behind > 0
 local mayWait = mostWaitMs > 0 and last ~= '1'
 if lack and (lack[1] == 'spent' or lack[1] == 'values' or not mayWait or
-  redis.call('HLEN', money .. 'waiting') >= MOST_WAITING) then
+  redis.call('HLEN', money .. 'waiting') >= (isLine and MOST_WAITING / 2 or MOST_WAITING)) then
   return lack
 end
 
@@ -69,7 +71,8 @@ if perMinute >= 0 and again ~= '1' then
   local at = now
   if oldest and oldest + 60000 > now then
     at = oldest + 60000
-    if at - now > mostWaitMs then return {'per_minute', 0, string.format('%d', at - now)} end
+    -- The batch sends its line again. The turns of the next minute are for callers.
+    if at - now > mostWaitMs or isLine then return {'per_minute', 0, string.format('%d', at - now)} end
   end
   redis.call('LPUSH', timesKey, string.format('%d', at))
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
@@ -85,6 +88,6 @@ want.since, want.waitsUntil = since, now + math.min(mostWaitMs, ALIVE_MS)
 for _, part in ipairs(want.budgets) do part.state = nil end
 redis.call('HSET', money .. 'waiting', want.id, cjson.encode(want))
 redis.call('PEXPIRE', money .. 'waiting', LANE_TTL_MS)
-redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', since), want.id)
+redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', since + want.behind), want.id)
 redis.call('PEXPIRE', money .. 'lane:' .. lack[1], LANE_TTL_MS)
 return {'wait', turn}

@@ -2,8 +2,10 @@
 -- of its other budgets. It needs `reservationsKey`, `reservedKey`, `spentKey` and `money`, the prefix of these keys:
 --   counter:<name>  A hash for each value of a budget and window: spent, estimated, reserved, and what it is for.
 --   values          The names of the counters, by when they expire.
+--   most            What the value that has spent the most has taken, for each budget and window (book.lua).
 --   waiting         Request id → what it wants, for requests that wait until others give back what they hold.
---   lane:<name>     The ids of those that wait for a counter, for `month` or for `places`, oldest first.
+--   lane:<name>     The ids of those that wait for a counter, for `month` or for `places`, oldest first, and lines of batches
+--                   after all others.
 -- Redis itself adds up money (INCRBY, HINCRBY), because Lua's numbers are doubles. Doubles are good enough to compare.
 
 -- The most values of end users, tags and runs that a workspace has at a time.
@@ -129,7 +131,7 @@ local function letWaitersIn(held, now)
       if lack and lack[1] == lane then return end
       redis.call('ZREM', laneKey, id)
       if lack and lack[1] ~= 'spent' and lack[1] ~= 'values' then
-        redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', want.since), id)
+        redis.call('ZADD', money .. 'lane:' .. lack[1], string.format('%d', want.since + (want.behind or 0)), id)
         redis.call('PEXPIRE', money .. 'lane:' .. lack[1], LANE_TTL_MS)
       else
         redis.call('HDEL', money .. 'waiting', id)
