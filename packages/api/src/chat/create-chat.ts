@@ -20,8 +20,11 @@ import { Admission } from './admission.js';
 import { BackgroundRequests } from './background-requests.js';
 import { Congestion } from './congestion.js';
 import { Dispatcher } from './dispatcher.js';
+import { Expectations } from './expectations.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import type { EstimateCall } from './lost-calls.js';
 import { RefusalRate } from './refusal-rate.js';
+import { RequestEnds } from './request-ends.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
 
@@ -52,17 +55,19 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     config.providers,
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
+  const congestion = new Congestion(config.providers);
+  const estimateCall: EstimateCall = (job, entry) => {
+    const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
+    return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
+  };
   const dispatcher = new Dispatcher({
     queue,
     availability,
-    congestion: new Congestion(config.providers),
+    congestion,
     clock,
     admission,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
-    estimateCall: (job, entry) => {
-      const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
-      return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
-    },
+    estimateCall,
     hasRoom: (bytes) => memory.take(bytes),
     hasWorkers: () => neighbours.workers > 0,
     stopRunning,
@@ -74,6 +79,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
+  const requestEnds = new RequestEnds({ background, queue, clock, estimateCall, stopRunning });
+  const expectations = new Expectations(queue, congestion, clock);
   const idempotent = new IdempotentDispatcher({
     dispatcher,
     idempotency,
@@ -87,6 +94,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
-    ...{ dispatcher, idempotent, background, safetyNet },
+    ...{ dispatcher, idempotent, background, requestEnds, expectations, safetyNet },
   };
 }

@@ -43,6 +43,7 @@ import type { ApiMetrics } from '../cell/metrics.js';
 import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
+import { type EstimateCall, withLost } from './lost-calls.js';
 import type { RefusalRate } from './refusal-rate.js';
 
 /** The dispatcher waits this long after the deadline for the worker's own error, which says more. */
@@ -69,8 +70,7 @@ export interface DispatcherParts {
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
   refusalRate: RefusalRate;
-  /** The estimated cost of a call of the job, in picodollars. */
-  estimateCall(job: ChatJob, entry: ChainEntry): number;
+  estimateCall: EstimateCall;
   /** Takes room in Redis for a request of this size. False when there is none. */
   hasRoom(bytes: number): boolean;
   /** Whether any worker is alive. */
@@ -403,18 +403,8 @@ export class Dispatcher {
     this.#wake(pending, mayRun ? waitUntil(job, now, maxWaitMs) : undefined);
   }
 
-  /** The job with the calls of the workers that died with it. Nobody knows whether they were made. */
   #withLost(job: ChatJob, died: number): ChatJob {
-    if (died === 0) return job;
-    const entry = job.chain[job.entry] as ChainEntry;
-    const { provider, model } = entry;
-    const lost: Attempt = {
-      provider,
-      model,
-      outcome: 'unknown',
-      estimate: this.parts.estimateCall(job, entry),
-    };
-    return { ...job, attempts: [...job.attempts, ...Array<Attempt>(died).fill(lost)] };
+    return withLost(job, died, this.parts.estimateCall);
   }
 
   #waitedInVain(job: ChatJob, reason: Blocked): GatewayError {
@@ -551,7 +541,7 @@ function hungUp(): GatewayError {
   return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
-function timedOut(): GatewayError {
+export function timedOut(): GatewayError {
   return new GatewayError('provider_timeout', 'The request was not answered before its deadline.', {
     reason: 'deadline',
   });

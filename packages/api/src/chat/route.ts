@@ -15,7 +15,7 @@ import type { TakenIn } from '../http/intake.js';
 import type { Sought } from '../models/sought.js';
 import type { Admission } from './admission.js';
 import type { BackgroundRequests } from './background-requests.js';
-import { ownerOf, prefersBackground, runInBackground, writeAccepted } from './background-route.js';
+import { ownerOf, prefersBackground, present, runInBackground, writeAccepted } from './background-route.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
@@ -46,6 +46,8 @@ export interface ChatParts {
   protocol(): number;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
+  /** The same for a request in the background. */
+  backgroundDeadlineMs: number;
   limits: RequestLimits;
 }
 
@@ -143,7 +145,9 @@ export function createChatRoute(
       waitUntil: now,
       deadline:
         now +
-        (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(textOf(headers['x-stainless-timeout'])))),
+        (owner
+          ? parts.backgroundDeadlineMs
+          : Math.min(deadlineMs, clientTimeoutMs(textOf(headers['x-stainless-timeout'])))),
       queueMs: 0,
       attempts: [],
       request: '',
@@ -168,7 +172,7 @@ export function createChatRoute(
       ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
       : await runWhileWanted(ctx, job, request);
     if (job.insteadOf !== undefined && job.route !== null) ctx.set(BUDGET_ROUTE_HEADER, job.route);
-    if ('accepted' in reply) return writeAccepted(ctx, reply.accepted);
+    if ('accepted' in reply) return writeAccepted(ctx, present(reply.accepted));
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

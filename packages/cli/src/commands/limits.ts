@@ -71,6 +71,10 @@ const OPTIONS: Record<SetLimit, readonly [value: string, description: string]> =
     '<how>',
     'whether a request waits or is refused while others hold all places, turns or money; none: it waits',
   ],
+  keep_results_hours: [
+    '<n>',
+    'for how many hours answers of requests in the background are kept, up to 720; none: 24',
+  ],
   time_zone: [
     '<zone>',
     'whose days the budgets of `sluice budgets` are for, such as Europe/Berlin; none: UTC',

@@ -19,6 +19,7 @@ import {
   MODELS_JOB,
   type ModelsJob,
   providerOf,
+  type ReplyHead,
   TEST_JOB,
   type TestJob,
 } from './job.js';
@@ -38,6 +39,7 @@ import {
   moveScript,
   type PassOnResult,
   passOnScript,
+  placeScript,
   reserveAgainScript,
   type SettleResult,
   settleScript,
@@ -147,6 +149,27 @@ export class ChatQueue {
     };
     const [result] = await Promise.all([passOnScript(this.redis, this.#moveKeys(job, moved), args), kept]);
     return result;
+  }
+
+  /** A request by the key of its job, and how many workers have begun with it. */
+  async read(jobKey: string): Promise<{ job: ChatJob; starts: number } | undefined> {
+    const [data, starts, request] = await this.redis.hmget(jobKey, 'data', 'ats', 'request');
+    if (!data) return undefined;
+    const job = JSON.parse(data) as ChatJob;
+    job.request = request ?? (await this.redis.getBuffer(jobKey + LARGE_REQUEST)) ?? '';
+    return { job, starts: Number(starts ?? 0) };
+  }
+
+  /** How many jobs run before this one, itself included. 0: it runs. -1: it does not wait for a turn yet. */
+  placeOf(job: ChatJob): Promise<number> {
+    return placeScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job) });
+  }
+
+  /** Tells the api process that has accepted a request how another one has ended it. */
+  async tellAccepting(job: ChatJob, head: ReplyHead): Promise<void> {
+    const inbox = this.parts.names.inbox(job.inbox);
+    const text = stamp(JSON.stringify(head), job);
+    await this.redis.xadd(inbox, 'NOMKSTREAM', '*', 'id', job.requestId, 'head', text, 'body', '');
   }
 
   /** Returns the jobs that Redis does not have. */

@@ -117,6 +117,7 @@ export const passOnScript = load<
   MoveKeys,
   AddArgs & { fromId: string; died: number; requestId: string; notice: string }
 >('pass-on');
+export const placeScript = load<number, QueueKeys, { jobId: string }>('place');
 export const missingScript = load<number[], { jobKeys: readonly string[] }>('missing');
 export const lookScript = load<
   [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number, parked: number],

@@ -93,8 +93,8 @@ export class SettlementMaker {
   /** The caller has hung up, so only the log is written. If another worker has the job, that worker settles it. */
   cancelled(job: ChatJob, run: Run): Settlement {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
-    const reason = 'caller_left';
-    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.', reason };
+    const error = job.inBackground ? CANCELLED : HUNG_UP;
+    const { reason } = error;
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return { job, log: failedLogEntry(job, 'cancelled', reason, this.parts.clock.now()), head };
   }
@@ -116,6 +116,18 @@ export class SettlementMaker {
     this.parts.logger.warn({ requestId, error: String(error) }, 'settling a result is tried again');
   }
 }
+
+const HUNG_UP = {
+  code: 'service_unavailable',
+  message: 'The caller hung up.',
+  reason: 'caller_left',
+} as const satisfies ErrorInfo;
+/** Nobody waits for a request in the background. Its caller asks for it later. */
+const CANCELLED = {
+  code: 'conflict',
+  message: 'The request was cancelled.',
+  reason: 'cancelled',
+} as const satisfies ErrorInfo;
 
 function toAdapted(words: readonly string[] | undefined): { adapted?: string } {
   return words === undefined ? {} : { adapted: words.join('; ') };
