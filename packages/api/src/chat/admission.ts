@@ -93,7 +93,8 @@ export class Admission {
   }
 
   async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Refusal> {
-    const { limits } = workspace;
+    // A request that has time would hold a place for hours, which it does not need while it waits.
+    const limits = job.plan ? { ...workspace.limits, concurrentRequests: undefined } : workspace.limits;
     const spent: Budget[] = [];
     for (;;) {
       const estimates = this.#estimate(limits, job, request);
@@ -143,7 +144,14 @@ export class Admission {
   #mostWaitMs(job: ChatJob, now: number): number {
     if (job.batch !== undefined) return 0;
     const { provider = '' } = job.chain[0] ?? {};
-    return waitUntil(job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
+    // The caller waits for the 202.
+    return (
+      waitUntil(
+        job.plan ? { deadline: job.deadline } : job,
+        now,
+        this.providers.get(provider)?.maxWaitMs ?? 0,
+      ) - now
+    );
   }
 
   /** Asks for room, and waits where others hold it. */

@@ -19,7 +19,9 @@ const DAY_MS = 24 * HOUR_MS;
 const KEPT_HOURS = 24;
 /** A worker's answer may come a little after the deadline. A request that has none then was lost. */
 export const GRACE_MS = 60_000;
-type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone';
+type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full';
+/** The most requests with a deadline that a workspace may have under way. */
+const MOST_PLANNED = 10_000;
 
 const beginScript = loadScript<
   [Begun, string],
@@ -42,6 +44,7 @@ const beginScript = loadScript<
     digest: string;
     model: string;
     keptMs: number;
+    most: number | '';
     fingerprints: readonly string[];
   }
 >(import.meta.url, 'begin-in-background', { GRACE_MS });
@@ -124,6 +127,7 @@ export class BackgroundRequests {
         digest,
         model,
         keptMs: HOUR_MS * (limits?.keepResultsHours ?? KEPT_HOURS),
+        most: job.plan ? MOST_PLANNED : '',
         fingerprints: this.payloads.fingerprints(bodyText),
       },
     );

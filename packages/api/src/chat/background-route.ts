@@ -82,6 +82,11 @@ export async function runInBackground(
     admitted();
     return { accepted: (await parts.background.find(known, asked.owner)) ?? begunAs(job, known) };
   }
+  if (as === 'full')
+    throw new GatewayError(
+      'quota_exceeded',
+      'This workspace has too many requests with a deadline under way.',
+    );
   if (as === 'conflict')
     throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
       param: 'Idempotency-Key',
@@ -116,7 +121,7 @@ function begunAs({ model, acceptedAt: begun, deadline }: ChatJob, id: string): B
 async function begin(
   parts: RunInBackgroundParts,
   asked: InBackground,
-): Promise<['new' | 'known' | 'conflict' | 'gone', string]> {
+): Promise<['new' | 'known' | 'conflict' | 'gone' | 'full', string]> {
   for (;;) {
     const [as, known] = await parts.background.begin(asked.owner, asked.job, asked).catch(async (error) => {
       await forget(parts, asked);

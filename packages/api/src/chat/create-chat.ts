@@ -8,6 +8,7 @@ import { readOwnBudgets } from '@sluice/shared/queue/budget-state';
 import type { Spender } from '@sluice/shared/queue/budgets';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { Lately } from '@sluice/shared/queue/lately';
 import { openRequest } from '@sluice/shared/queue/payload';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
@@ -79,6 +80,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
+  const lately = new Lately(redis, names);
   const requestEnds = new RequestEnds({ background, queue, clock, estimateCall, stopRunning });
   const expectations = new Expectations(queue, congestion, clock);
   const idempotent = new IdempotentDispatcher({
@@ -94,6 +96,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
-    ...{ dispatcher, idempotent, background, requestEnds, expectations, safetyNet },
+    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet },
   };
 }

@@ -231,17 +231,21 @@ export class Dispatcher {
     if (pending.queued) this.#watch(pending);
   }
 
-  /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
-  async #enter(pending: Pending, entry: number, blocked = NOT_BLOCKED): Promise<void> {
+  /** Puts the request on the first queue, from `entry` on, that takes it. `before`: why the previous queue did not. */
+  async #enter(pending: Pending, entry: number, before = NOT_BLOCKED): Promise<void> {
     for (let i = entry; i < pending.job.chain.length; i++) {
       if (!isMeant(pending.job.chain[i] as ChainEntry, pending.job.attempts)) continue;
       pending.job = this.#entering(pending.job, i);
-      const reason = this.#whyNot(pending, pending.job) ?? (await this.#queue(pending));
+      // A request that has time waits for its provider, whatever the provider is doing now.
+      const isPlanned = pending.job.plan !== undefined;
+      const blocked = isPlanned ? undefined : this.#whyNot(pending, pending.job);
+      const reason = blocked ?? (await this.#queue(pending));
+      if (!reason && isPlanned) return this.#end(pending, LET_GO);
       if (!reason) return this.#moved(pending, pending.job);
       this.#passOver(pending, reason, pending.job.queuedAt);
-      blocked = soonest(blocked, reason);
+      before = soonest(before, reason);
     }
-    await this.#fail(pending, pending.job, refusal(pending.job, blocked), { as: 'refuser' });
+    await this.#fail(pending, pending.job, refusal(pending.job, before), { as: 'refuser' });
   }
 
   /** The job as it waits at this entry from now on. */
@@ -268,7 +272,8 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const waiting = await queue.addChat(job, congestion.limits(provider).maxBacklog);
+      const most = job.plan ? undefined : congestion.limits(provider).maxBacklog;
+      const waiting = await queue.addChat(job, most);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
@@ -487,6 +492,9 @@ export class Dispatcher {
     return true;
   }
 }
+
+/** A request that has time is on its queue. No process keeps it in memory, and nobody waits for this. */
+const LET_GO: Reply = { head: { queueMs: 0, attempts: 0 }, body: '', replayed: false };
 
 /** The reason before any entry was tried. */
 const NOT_BLOCKED: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };

@@ -1,10 +1,20 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/gateway-config';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/contract/priority';
+import {
+  ceilingOf,
+  DEFAULT_PRIORITY,
+  type KeyPriority,
+  PRIORITIES,
+  type Priority,
+  priorityOf,
+  rankOf,
+} from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
+import type { Lately } from '@sluice/shared/queue/lately';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { latestSafeStart } from '@sluice/shared/queue/plan';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { ParameterizedContext } from 'koa';
@@ -16,6 +26,7 @@ import type { Sought } from '../models/sought.js';
 import type { Admission } from './admission.js';
 import type { BackgroundRequests } from './background-requests.js';
 import { ownerOf, prefersBackground, present, runInBackground, writeAccepted } from './background-route.js';
+import { DEADLINE_HEADER, readDeadline } from './deadline.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
@@ -42,6 +53,7 @@ export interface ChatParts {
   clock: Clock;
   metrics: ApiMetrics;
   admission: Pick<Admission, 'admitFollower'>;
+  lately: Lately;
   /** The newest protocol that all workers understand. */
   protocol(): number;
   /** The longest a request may take, in ms. */
@@ -101,6 +113,20 @@ export function createChatRoute(
     throw error;
   }
 
+  /** The request has time, and need not be answered before its deadline. */
+  async function giveTime(
+    job: ChatJob,
+    key: KeyPriority,
+    asked: string,
+    isInBackground: boolean,
+  ): Promise<void> {
+    job.deadline = readDeadline(asked, job.acceptedAt, isInBackground);
+    await parts.lately.refresh();
+    const [first] = job.chain;
+    if (!first) return;
+    job.plan = { urgentAt: latestSafeStart(first, parts.lately, job), highest: rankOf(ceilingOf(key)) };
+  }
+
   async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
     checkIdempotencyKey(idempotencyKey);
     return idempotencyDigest(idempotencyKey, await ownerOf(directory, workspace));
@@ -155,7 +181,8 @@ export function createChatRoute(
     if (endpoint) putEndpoint(job, endpoint);
     putRequest(job, bodyText, messages, payloads);
     const wanted = readPriority(textOf(headers[PRIORITY_HEADER]));
-    const priority = priorityOf(key, wanted);
+    const asked = headers[DEADLINE_HEADER];
+    const priority = priorityOf(key, asked === undefined ? wanted : (wanted ?? 'background'));
     if (priority !== DEFAULT_PRIORITY) job.priority = priority;
     if (wanted !== undefined) ctx.set(PRIORITY_HEADER, priority);
     ctx.state.route = route;
@@ -164,6 +191,7 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
+    if (asked !== undefined) await giveTime(job, key, textOf(asked), owner !== undefined);
     if (owner) {
       job.idempotency = parts.background.digestOf(requestId, owner);
       job.inBackground = true;

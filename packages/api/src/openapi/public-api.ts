@@ -100,6 +100,14 @@ const REQUEST_HEADERS = [
     description:
       'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
   },
+  {
+    name: 'x-gateway-deadline',
+    in: 'header',
+    required: false,
+    schema: c.text().json,
+    description:
+      'For a request in the background: until when it has time, as a duration up to 48h such as 90s, 15m or 6h, or as an instant. It takes the cheapest way that is over by then.',
+  },
 ];
 
 export const publicPaths: Record<string, Record<string, unknown>> = {

@@ -202,7 +202,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: [],
-    help: 'Age of the oldest batch that is under way; at 24 hours it expires. The same from every api process.',
+    help: 'Age of the oldest batch that is under way; it expires at the end of its completion window. The same from every api process.',
   },
   batchLines: {
     name: 'gateway_batch_lines_total',

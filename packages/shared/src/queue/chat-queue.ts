@@ -23,6 +23,7 @@ import {
   TEST_JOB,
   type TestJob,
 } from './job.js';
+import { planText } from './plan.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import {
   ADDED,
@@ -40,6 +41,7 @@ import {
   type PassOnResult,
   passOnScript,
   placeScript,
+  postponeScript,
   reserveAgainScript,
   type SettleResult,
   settleScript,
@@ -212,7 +214,18 @@ export class ChatQueue {
       rate: this.#rateOf(moved),
       used,
       token,
+      plan: moved.plan && planText(moved, moved.plan),
     });
+  }
+
+  /** Puts off a job that has time, until this moment. False when this run has lost the job. */
+  async postpone(job: ChatJob, lock: string, again: number, used: string): Promise<boolean> {
+    if (!job.plan) return false;
+    const args = {
+      ...{ jobId: jobIdOf(job), token: lock, again: Math.round(again), used },
+      ...{ data: dataOf(job), plan: planText(job, job.plan) },
+    };
+    return (await postponeScript(this.redis, { queue: this.#prefixOf(job) }, args)) === 1;
   }
 
   /** Counts the start of a job that is about to be called. False when this run has lost the job. */
@@ -334,6 +347,7 @@ export class ChatQueue {
       inboxPrefix: this.parts.names.inbox(''),
       rate: this.#rateOf(job),
       atCall: countsAtCall(job) ? 1 : '',
+      plan: job.plan && planText(job, job.plan),
     };
   }
 

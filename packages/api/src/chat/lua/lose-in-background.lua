@@ -4,6 +4,7 @@
 -- ARGV: requestId, head, now, keptMs
 -- INCLUDE: ../../../../shared/src/queue/lua/parts/tell.lua
 -- INCLUDE: ../../../../shared/src/queue/lua/parts/list-end.lua
+-- INCLUDE: ../../../../shared/src/queue/lua/parts/end-of-failed.lua
 
 for i = jobKeys, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 1 then return 0 end

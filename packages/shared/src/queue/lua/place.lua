@@ -9,4 +9,6 @@ local plain = redis.call('LPOS', queue .. 'wait', jobId, 'RANK', -1, 'MAXLEN', M
 if plain then return redis.call('LLEN', queue .. 'wait') - plain end
 local rank = redis.call('ZRANK', queue .. 'prioritized', jobId)
 if rank then return redis.call('LLEN', queue .. 'wait') + rank + 1 end
+local planned = redis.call('ZRANK', queue .. 'planned', jobId)
+if planned then return redis.call('LLEN', queue .. 'wait') + redis.call('ZCARD', queue .. 'prioritized') + planned + 1 end
 return redis.call('LPOS', queue .. 'active', jobId, 'MAXLEN', MOST_COUNTED) and 0 or -1

@@ -3,13 +3,6 @@
 -- The most requests that a list has of a workspace.
 local MOST_LISTED = 10000
 
--- How a request without an answer has ended.
-local function endOfFailed(head)
-  local known, reply = pcall(cjson.decode, head)
-  local failure = known and reply.error
-  return failure and failure.reason == 'cancelled' and 'cancelled' or 'failed'
-end
-
 -- The record's key ends with `idempotency:<workspace>:<digest>`. Status is false when its answer is not kept.
 local function listEnd(recordKey, workspace, requestId, begun, status)
   local own = workspace .. string.sub(recordKey, -65)

@@ -111,6 +111,7 @@ local function record()
     end
 
     -- INCLUDE: list-end.lua
+    -- INCLUDE: end-of-failed.lua
 
     -- INCLUDE: tell.lua
 
