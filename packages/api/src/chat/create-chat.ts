@@ -81,7 +81,10 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
   const lately = new Lately(redis, names);
-  const requestEnds = new RequestEnds({ background, queue, clock, estimateCall, stopRunning });
+  const requestEnds = new RequestEnds({
+    ...{ background, queue, clock, estimateCall, stopRunning },
+    metrics: apiMetrics,
+  });
   const expectations = new Expectations(queue, congestion, clock);
   const idempotent = new IdempotentDispatcher({
     dispatcher,

@@ -6,8 +6,9 @@ import { GatewayError } from '@sluice/shared/errors';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
-import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
+import { failedLogEntry, isMissed, type LogCode } from '@sluice/shared/queue/request-log';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { ApiMetrics } from '../cell/metrics.js';
 import {
   type BackgroundRequest,
   type BackgroundRequests,
@@ -29,6 +30,7 @@ export interface RequestEndsParts {
   queue: Pick<ChatQueue, 'read' | 'settle' | 'tellAccepting'>;
   clock: Pick<Clock, 'now'>;
   estimateCall: EstimateCall;
+  metrics: Pick<ApiMetrics, 'missedDeadline'>;
   /** Asks the worker that runs the request to stop. */
   stopRunning(requestId: string): Promise<void>;
 }
@@ -106,6 +108,7 @@ export class RequestEnds {
     };
     const result = await queue.settle({ job: ended, log, head }, { as: 'withdrawer', died });
     if (result !== 'settled') return false;
+    if (isMissed(log)) this.parts.metrics.missedDeadline();
     await queue.tellAccepting(job, head);
     return true;
   }

@@ -368,6 +368,27 @@ export const METRICS = {
     labels: ['workspace', 'route', 'provider', 'model'],
     help: 'Provider cost of served requests; route is (direct) for a request by model id.',
   },
+  deadlines: {
+    name: 'gateway_deadline_requests_total',
+    type: 'counter',
+    roles: BOTH,
+    labels: ['via', 'result'],
+    help: 'Requests with a deadline of their own that are over. via is standard, flex, provider_batch, or none; result is in_time, missed (not answered before the deadline) or failed.',
+  },
+  putOff: {
+    name: 'gateway_deadline_put_off_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'tier'],
+    help: 'How often a request with a deadline was put off: for a cheaper hour, or after a call at this tier.',
+  },
+  saved: {
+    name: 'gateway_saved_usd_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['workspace'],
+    help: 'What requests with a deadline have cost less than the standard tier would have when they came.',
+  },
   unknownBills: {
     name: 'gateway_unknown_bills_total',
     type: 'counter',

@@ -75,6 +75,8 @@ export interface Plan {
   highest: number;
   /** How often it was put off after a call that failed. */
   tries?: number;
+  /** The provider has refused it at flex, or too often. */
+  withoutFlex?: boolean;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import { type ChainEntry, type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
-import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
+import { failedLogEntry, type LoggedPlan, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -55,9 +55,11 @@ export class SettlementMaker {
     if (estimate !== undefined) job = withEstimate(job, estimate);
     if (report) job = withReport(job, report);
     const booked = job.attempts.at(-1)?.estimate;
+    const log = servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, now);
+    if (log.plan) this.#planned(log.plan, job, prices, model, response);
     return {
       job,
-      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, now),
+      log,
       head: {
         queueMs: job.queueMs,
         attempts: countCalls(job.attempts),
@@ -81,6 +83,16 @@ export class SettlementMaker {
         answerContext(job),
       ),
     };
+  }
+
+  /** Adds which way a request with a deadline went, and what the way of any other would have cost. */
+  #planned(plan: LoggedPlan, job: ChatJob, prices: string, model: string, response: ParsedResponse): void {
+    const { via, tier } = job.attempts.at(-1) ?? {};
+    plan.via = via ?? (tier === 'flex' ? tier : 'standard');
+    const { usage, hasAudio } = response;
+    const billed = hasAudio ? { usage, hasAudio } : { usage };
+    const { price, cost } = this.parts.pricing.of(prices, model, billed, job.acceptedAt);
+    if (price) plan.standardCost = cost;
   }
 
   failed(job: ChatJob, error: ErrorInfo): Settlement {
