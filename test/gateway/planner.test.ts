@@ -178,3 +178,23 @@ test.serial('what was put off, saved and missed is counted', async (t) => {
   t.true((sumOf(samples, 'gateway_deadline_put_off_total', { provider: 'openai', tier: 'flex' }) ?? 0) >= 3);
   t.true((sumOf(samples, 'gateway_saved_usd_total', { workspace: 'demo' }) ?? 0) > 0);
 });
+
+test.serial('the log, the savings of the workspace and the console’s figures agree', async (t) => {
+  const admin = adminOf(gateway);
+  const planned = (await gateway.log()).filter(({ plan }) => plan);
+  const sum = (costs: (number | undefined)[]) => costs.reduce<number>((total, cost) => total + (cost ?? 0), 0);
+  const [cost, standard] = [
+    sum(planned.map(({ served }) => served?.cost)),
+    sum(planned.map(({ served, plan }) => served && (plan?.standardCost ?? served.cost))),
+  ];
+  const { body } = await admin('GET', '/savings');
+  t.is(body.data.length, 1);
+  const [saving] = body.data;
+  t.like(saving, { workspace: 'demo', requests: planned.length, missed: 0 });
+  t.is(saving.saved_usd, ((standard - cost) / 1e12).toFixed(6));
+  t.true(Number(saving.saved_usd) > 0);
+  const flexed = planned.find(({ plan }) => plan?.via === 'flex');
+  const shown = (await admin('GET', `/requests/${flexed?.id}`)).body;
+  t.like(shown, { plan: { via: 'flex', missed: false }, attempts: { 0: { tier: 'flex' } } });
+  t.true(Number(shown.plan.standard_usd) > Number(shown.cost_usd));
+});

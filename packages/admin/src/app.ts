@@ -21,6 +21,7 @@ import { type AttemptParts, addAttemptRoutes } from './routes/attempts.js';
 import { type AuditParts, addAuditRoutes } from './routes/audit.js';
 import { addBatchRoutes, type BatchAdminParts } from './routes/batches.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
+import { addSavingRoutes, type SavingParts } from './routes/savings.js';
 import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
@@ -68,6 +69,7 @@ type Parts = KeyParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
+  SavingParts &
   BatchAdminParts &
   WebhookParts &
   AlertRouteParts &
@@ -111,6 +113,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addSpendRoutes(router, parts);
   addReconciliationRoutes(router, parts);
   addBudgetRoutes(router, parts);
+  addSavingRoutes(router, parts);
   addBatchRoutes(router, parts);
   addWebhookRoutes(router, parts);
   addAlertRoutes(router, parts);

@@ -3,6 +3,7 @@ import type { AdminContext } from '@sluice/api/admin-listener';
 import { Adjustments } from '@sluice/shared/archive/adjustments';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { readAllBudgets } from '@sluice/shared/queue/budget-state';
+import { readPlannedSums } from '@sluice/shared/queue/planned-sums';
 import type { Redis } from 'ioredis';
 import type { ArchiveReader } from '../log/archive-reader.js';
 import { ArchiveSpend } from './archive-spend.js';
@@ -21,6 +22,7 @@ export function createSpend(
     readSpend: (question: SpendQuestion) => readSpend(redis, names, question),
     readArchiveSpend: archiveSpend && ((question: SpendQuestion) => archiveSpend.read(question)),
     readBudgets: ({ id, limits }: WorkspaceRecord) => readAllBudgets(redis, names, id, limits, clock.now()),
+    readPlannedSums: (workspace: string, month: string) => readPlannedSums(redis, names, workspace, month),
     readLimitUse: (workspace: string) => readLimitUse(redis, names, clock, workspace),
     readMonths: (workspace: WorkspaceRecord) => readMonths(redis, names, clock, workspace),
   };

@@ -65,6 +65,10 @@ local function record()
       if hasWaiters then letWaitersIn(held, tonumber(settledAt)) end
     end
   end
+  if idempotencyKey then
+    -- INCLUDE: count-planned.lua
+    countPlanned(log, spentKey, month)
+  end
   if resultsKey then
     -- The outcome of a batch's line is kept until the batch has stored it, whoever settles it and whoever waits for it.
     local function keepResult(key, requestId, head, body, cost)
