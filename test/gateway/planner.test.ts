@@ -1,9 +1,11 @@
 /** A request with a deadline takes the cheapest way that is over in time: flex, a cheaper hour, or the standard tier. */
 import { adminOf } from '../helpers/admin.js';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
+import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 
 const FLEXIBLE = 'gpt-5-mini';
@@ -171,9 +173,30 @@ test.serial('a request waits for a cheaper hour that begins before its latest sa
   await adminOf(gateway)('DELETE', '/models/openai/gpt-4o-mini');
 });
 
+test.serial('the lines of a batch have the time of its window', async (t) => {
+  const client = sdkFor(gateway);
+  gateway.simulator.script({ match: { textIncludes: 'short of flex' }, action: { noFlexCapacity: true } });
+  const lines = ['one', 'two'].map((text) => line(text, `batch ${text}`));
+  const batch = await createBatch(client, toJsonl(lines));
+  const done = await batchEnd(client, batch.id);
+  t.like(done, { status: 'completed', request_counts: { completed: 2 } });
+  for (const text of ['batch one', 'batch two']) t.deepEqual(tiersOf(text), ['flex'], text);
+  const entries = (await gateway.log()).filter(({ plan, priority }) => plan && priority === 'background');
+  t.true(entries.filter(({ plan }) => plan?.via === 'flex').length >= 2);
+
+  // A line that waits for flex ends with its batch.
+  const waiting = await createBatch(client, toJsonl([line('late', 'short of flex')]));
+  await until('its call', () => tiersOf('short of flex').length > 0);
+  await client.batches.cancel(waiting.id);
+  t.like(await batchEnd(client, waiting.id), {
+    status: 'cancelled',
+    request_counts: { total: 1, failed: 1 },
+  });
+});
+
 test.serial('what was put off, saved and missed is counted', async (t) => {
   const samples = await scrape(gateway.workers[0] as Gateway['workers'][number]);
-  t.is(sumOf(samples, 'gateway_deadline_requests_total', { via: 'flex', result: 'in_time' }), 2);
+  t.is(sumOf(samples, 'gateway_deadline_requests_total', { via: 'flex', result: 'in_time' }), 4);
   t.is(sumOf(samples, 'gateway_deadline_requests_total', { result: 'missed' }), 0);
   t.true((sumOf(samples, 'gateway_deadline_put_off_total', { provider: 'openai', tier: 'flex' }) ?? 0) >= 3);
   t.true((sumOf(samples, 'gateway_saved_usd_total', { workspace: 'demo' }) ?? 0) > 0);
@@ -182,7 +205,8 @@ test.serial('what was put off, saved and missed is counted', async (t) => {
 test.serial('the log, the savings of the workspace and the console’s figures agree', async (t) => {
   const admin = adminOf(gateway);
   const planned = (await gateway.log()).filter(({ plan }) => plan);
-  const sum = (costs: (number | undefined)[]) => costs.reduce<number>((total, cost) => total + (cost ?? 0), 0);
+  const sum = (costs: (number | undefined)[]) =>
+    costs.reduce<number>((total, cost) => total + (cost ?? 0), 0);
   const [cost, standard] = [
     sum(planned.map(({ served }) => served?.cost)),
     sum(planned.map(({ served, plan }) => served && (plan?.standardCost ?? served.cost))),

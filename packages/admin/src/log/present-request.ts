@@ -1,7 +1,13 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { DEFAULT_PRIORITY } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
-import { isAsReported, isMissed, type LogEntry, type LoggedPlan, usedFallback } from '@sluice/shared/queue/request-log';
+import {
+  isAsReported,
+  isMissed,
+  type LogEntry,
+  type LoggedPlan,
+  usedFallback,
+} from '@sluice/shared/queue/request-log';
 import { type Reason, reasonText } from '@sluice/shared/reasons';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { iso } from '../http/present.js';

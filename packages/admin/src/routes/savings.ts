@@ -26,13 +26,19 @@ export function addSavingRoutes(router: Router, { clock, snapshot, readPlannedSu
     for (let i = 0; i < ids.length; i += AT_ONCE) {
       const some = ids.slice(i, i + AT_ONCE);
       const sums = await Promise.all(some.map((id) => readPlannedSums(id, month)));
-      savings.push(...sums.flatMap((each, at) => (each.requests > 0 ? present(some[at] ?? '', month, each) : [])));
+      savings.push(
+        ...sums.flatMap((each, at) => (each.requests > 0 ? present(some[at] ?? '', month, each) : [])),
+      );
     }
     ctx.body = list(savings.sort((a, b) => Number(b.saved_usd) - Number(a.saved_usd))) satisfies SavingList;
   });
 }
 
-function present(workspace: string, month: string, { requests, missed, cost, standard }: PlannedSums): Saving {
+function present(
+  workspace: string,
+  month: string,
+  { requests, missed, cost, standard }: PlannedSums,
+): Saving {
   return {
     object: 'saving',
     ...{ workspace, month, requests, missed },

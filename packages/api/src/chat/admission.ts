@@ -94,7 +94,8 @@ export class Admission {
 
   async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Refusal> {
     // A request that has time would hold a place for hours, which it does not need while it waits.
-    const limits = job.plan ? { ...workspace.limits, concurrentRequests: undefined } : workspace.limits;
+    const isAlone = job.plan !== undefined && job.batch === undefined;
+    const limits = isAlone ? { ...workspace.limits, concurrentRequests: undefined } : workspace.limits;
     const spent: Budget[] = [];
     for (;;) {
       const estimates = this.#estimate(limits, job, request);

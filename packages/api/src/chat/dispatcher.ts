@@ -240,7 +240,7 @@ export class Dispatcher {
       const isPlanned = pending.job.plan !== undefined;
       const blocked = isPlanned ? undefined : this.#whyNot(pending, pending.job);
       const reason = blocked ?? (await this.#queue(pending));
-      if (!reason && isPlanned) return this.#end(pending, LET_GO);
+      if (!reason && isPlanned && pending.job.batch === undefined) return this.#end(pending, LET_GO);
       if (!reason) return this.#moved(pending, pending.job);
       this.#passOver(pending, reason, pending.job.queuedAt);
       before = soonest(before, reason);

@@ -73,6 +73,8 @@ export interface Plan {
   urgentAt: number;
   /** The rank of the highest class that its key may name. */
   highest: number;
+  /** The time that other requests need after it: those of the same batch. */
+  marginMs?: number;
   /** How often it was put off after a call that failed. */
   tries?: number;
   /** The provider has refused it at flex, or too often. */

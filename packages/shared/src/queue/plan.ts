@@ -7,7 +7,7 @@ import type { ChainEntry, ChatJob, Plan } from './job.js';
 import type { Lately } from './lately.js';
 
 /** What a call is taken to last that nobody has made lately. */
-const UNKNOWN_CALL_MS = 60_000;
+export const UNKNOWN_CALL_MS = 60_000;
 const LEAST_MARGIN_MS = 10_000;
 /** Of the calls and waits before, this share was over in the time that is planned for. */
 const SAFE_SHARE = 0.99;
@@ -24,9 +24,9 @@ export function planText({ deadline, weight = 1, workspace }: ChatJob, { urgentA
 export function latestSafeStart(
   { provider, model }: ChainEntry,
   lately: Pick<Lately, 'callMs' | 'waitMs'>,
-  { acceptedAt, deadline }: Pick<ChatJob, 'acceptedAt' | 'deadline'>,
+  { acceptedAt, deadline, plan }: Pick<ChatJob, 'acceptedAt' | 'deadline' | 'plan'>,
 ): number {
   const callMs = lately.callMs({ provider, model }, undefined, SAFE_SHARE) ?? UNKNOWN_CALL_MS;
   const marginMs = Math.max(LEAST_MARGIN_MS, 2 * callMs + lately.waitMs(provider, SAFE_SHARE));
-  return deadline - Math.min(marginMs, (deadline - acceptedAt) / 2);
+  return deadline - Math.min(marginMs, (deadline - acceptedAt) / 2) - (plan?.marginMs ?? 0);
 }

@@ -14,7 +14,12 @@ export function Savings({ savings: { data } }: { savings: SavingList }) {
     },
     { id: 'requests', label: 'Requests', numeric: true, cell: ({ requests }) => count(requests) },
     { id: 'cost', label: 'Cost', numeric: true, cell: ({ cost_usd }) => usd(cost_usd) },
-    { id: 'standard', label: 'At the standard tier', numeric: true, cell: ({ standard_usd }) => usd(standard_usd) },
+    {
+      id: 'standard',
+      label: 'At the standard tier',
+      numeric: true,
+      cell: ({ standard_usd }) => usd(standard_usd),
+    },
     {
       id: 'saved',
       label: 'Saved',

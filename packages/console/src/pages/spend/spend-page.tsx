@@ -10,10 +10,10 @@ import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
 import { RangeFields } from './range-fields.js';
+import { Savings } from './savings.js';
 import { PERIODS, readRange } from './spend-range.js';
 import { fieldsOf, GROUPS, type GroupRow, groupRows, sumOthers, toSeries } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
-import { Savings } from './savings.js';
 import { StatementPage } from './statement-page.js';
 
 const EVERY_MS = 10_000;
