@@ -203,3 +203,15 @@ test('a request with a deadline outlives the processes that know of it', async (
   });
   t.is(answer.status, 200);
 });
+
+test.serial('a workspace may have so many requests with a deadline under way', async (t) => {
+  hold.release();
+  const list = gateway.names.requests('limited', 'in_progress');
+  const others = Array.from({ length: 10_000 }, (_, i) => ['1', `other-${i}`]).flat();
+  await gateway.redis.zadd(list, ...others);
+  const key = gateway.keys.limited ?? '';
+  const refused = await chat('too many', { prefer: 'respond-async', 'x-gateway-deadline': '1h' }, key);
+  t.like(refused, { status: 429, body: { error: { code: 'quota_exceeded' } } });
+  t.is((await chat('has no deadline', { prefer: 'respond-async' }, key)).status, 202);
+  await gateway.redis.zremrangebyscore(list, '1', '1');
+});

@@ -167,7 +167,9 @@ test.serial('a request waits for a cheaper hour that begins before its latest sa
       method,
       headers: { authorization: `Bearer ${gateway.key}` },
     });
-  t.like(await (await ask()).json(), { status: 'in_progress', place: null });
+  const waiting = (await (await ask()).json()) as { expected_at: number };
+  t.like(waiting, { status: 'in_progress', place: null });
+  t.true(waiting.expected_at >= Math.floor(due / 0x1000 / 1_000), 'it is expected after its hour has come');
   t.like(await (await ask('/cancel', 'POST')).json(), { status: 'cancelled' });
   t.is(await gateway.redis.zcard(delayedKey), 0);
   await adminOf(gateway)('DELETE', '/models/openai/gpt-4o-mini');

@@ -1,4 +1,5 @@
 import { rankOf } from '@sluice/shared/contract/priority';
+import { DEADLINES } from '@sluice/shared/process/protocol';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
 import { latestSafeStart, UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
@@ -15,6 +16,7 @@ export interface PlanLineParts {
   estimate: Pick<CostEstimate, 'mayBeCheaper'>;
   lately: Lately;
   linesInFlight: number;
+  protocol(): number;
 }
 
 /**
@@ -22,13 +24,15 @@ export interface PlanLineParts {
  * too: it is reckoned that twice as much as they took lately is left for them. Other lines go the way of any request.
  */
 export function planLine(
-  { estimate, lately, linesInFlight }: PlanLineParts,
+  { estimate, lately, linesInFlight, protocol }: PlanLineParts,
   { expires, inputBytes }: BatchRecord,
   { line, end }: Pick<FedLine, 'line' | 'end'>,
   job: ChatJob,
 ): void {
   const [entry] = job.chain;
-  if (!entry || job.endpoint !== undefined || !estimate.mayBeCheaper(entry)) return;
+  // A worker of an older version would not find it.
+  if (!entry || job.endpoint !== undefined || protocol() < DEADLINES) return;
+  if (!estimate.mayBeCheaper(entry)) return;
   const after = Math.max(0, inputBytes - end) * (line / end);
   const callMs = lately.callMs(entry, undefined, SAFE_SHARE) ?? UNKNOWN_CALL_MS;
   const marginMs = (2 * after * callMs) / linesInFlight;

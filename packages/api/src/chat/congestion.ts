@@ -88,9 +88,9 @@ export class Congestion {
   }
 
   /** About how long it takes until the request at this place of the queue is answered. */
-  turnsMs(provider: string, place: number): number {
+  turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider)): number {
     const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.limits(provider).concurrency);
-    return rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
+    return rounds * (callMs ?? FIRST_GUESS_MS);
   }
 
   /** About how long the requests that wait now will keep the provider's slots busy. */

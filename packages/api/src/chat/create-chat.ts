@@ -85,7 +85,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     ...{ background, queue, clock, estimateCall, stopRunning },
     metrics: apiMetrics,
   });
-  const expectations = new Expectations(queue, congestion, clock);
+  const expectations = new Expectations(queue, congestion, lately, clock);
   const idempotent = new IdempotentDispatcher({
     dispatcher,
     idempotency,

@@ -10,6 +10,7 @@ import {
   rankOf,
 } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
+import { DEADLINES } from '@sluice/shared/process/protocol';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
@@ -121,9 +122,10 @@ export function createChatRoute(
     isInBackground: boolean,
   ): Promise<void> {
     job.deadline = readDeadline(asked, job.acceptedAt, isInBackground);
-    await parts.lately.refresh();
     const [first] = job.chain;
-    if (!first) return;
+    // A worker of an older version would not find it. It is a request in the background like any other, with much time.
+    if (!first || parts.protocol() < DEADLINES) return;
+    await parts.lately.refresh();
     job.plan = { urgentAt: latestSafeStart(first, parts.lately, job), highest: rankOf(ceilingOf(key)) };
   }
 

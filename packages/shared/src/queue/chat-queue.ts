@@ -162,7 +162,7 @@ export class ChatQueue {
     return { job, starts: Number(starts ?? 0) };
   }
 
-  /** How many jobs run before this one, itself included. 0: it runs. -1: it does not wait for a turn yet. */
+  /** How many jobs run before this one, itself included. 0: it runs. Negative: it waits for this moment first. */
   placeOf(job: ChatJob): Promise<number> {
     return placeScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job) });
   }

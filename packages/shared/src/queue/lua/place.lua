@@ -1,4 +1,4 @@
--- Returns how many jobs run before this one, itself included. 0: it runs. -1: it waits for a moment, or is not here.
+-- Returns how many jobs run before this one, itself included. 0: it runs, or is not here. Negative: it waits for this moment.
 -- KEYS: queue
 -- ARGV: jobId
 
@@ -11,4 +11,5 @@ local rank = redis.call('ZRANK', queue .. 'prioritized', jobId)
 if rank then return redis.call('LLEN', queue .. 'wait') + rank + 1 end
 local planned = redis.call('ZRANK', queue .. 'planned', jobId)
 if planned then return redis.call('LLEN', queue .. 'wait') + redis.call('ZCARD', queue .. 'prioritized') + planned + 1 end
-return redis.call('LPOS', queue .. 'active', jobId, 'MAXLEN', MOST_COUNTED) and 0 or -1
+local due = redis.call('ZSCORE', queue .. 'delayed', jobId)
+return due and -math.floor(due / 0x1000) or 0
