@@ -75,6 +75,7 @@ test('a workspace is created, listed, changed and deleted', async (t) => {
     tokens_per_minute: null,
     batches_over_budget: null,
     when_full: null,
+    keep_results_hours: null,
     time_zone: null,
     budgets: null,
   };

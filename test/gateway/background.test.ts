@@ -156,8 +156,8 @@ test('a request whose queuing was not confirmed is taken back with an answer, be
   net.addGhost(first.job);
   await net.sweep({ pending: new Map(), giveUp: async () => {} });
   t.is(await cell.take('openai', 'run'), undefined);
-  t.is((await first.found())?.answer?.head.error?.code, 'service_unavailable');
+  t.is((await first.found())?.head?.error?.code, 'service_unavailable');
   t.true(await first.forget());
-  t.is((await first.found())?.answer?.head.error?.code, 'service_unavailable', 'the answer is still there');
+  t.is((await first.found())?.head?.error?.code, 'service_unavailable', 'the answer is still there');
   t.deepEqual(await third.begun(), ['new', 'third'], 'the key is free');
 });

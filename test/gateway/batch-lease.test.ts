@@ -42,6 +42,7 @@ test('a process that was taken for dead and wakes up sends no line of a batch th
     payloads: new Payloads(),
     clock: { now: () => Date.now() },
     protocol: () => 1,
+    linesInFlight: 1,
     maxBodyBytes: 1_000_000,
     limits: parseConfig({}, {}).request.limits,
   };

@@ -190,11 +190,22 @@ test.serial('what is no batch is refused; another workspace sees nothing of one'
     }),
     { message: /metadata/ },
   );
+  const within = (window: string) =>
+    client.batches.create({
+      ...{ input_file_id: input, endpoint: '/v1/chat/completions' },
+      completion_window: window as '24h',
+    });
+  for (const window of ['14m', '49h', '24', '3d', 'soon', ''])
+    await t.throwsAsync(within(window), { message: /completion_window must be from "15m" to "48h"/ }, window);
   await batchEnd(client, batch.id);
+  const short = await within('15m');
+  t.like(short, { completion_window: '15m', expires_at: short.created_at + 900 });
+  await batchEnd(client, short.id);
+  await batchEnd(client, (await within('48h')).id);
   const listed: string[] = [];
   for await (const each of client.batches.list({ limit: 2 })) listed.push(each.id);
-  t.is(listed[0], batch.id);
-  t.is(new Set(listed).size, 5);
+  t.is(listed[2], batch.id);
+  t.is(new Set(listed).size, 7);
   await t.throwsAsync(client.batches.cancel(batch.id), { message: /completed cannot be cancelled/ });
 });
 

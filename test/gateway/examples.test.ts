@@ -15,6 +15,10 @@ const PROGRAMS: Record<string, { program: string; prints: RegExp }> = {
   'curl.sh': { program: 'sh', prints: /"object":\s*"chat\.completion"/ },
   'node.mjs': { program: process.execPath, prints: /\nServed by openai\.\n$/ },
   'python.py': { program: 'python3', prints: /\nServed by openai\.\n$/ },
+  'deadline.mjs': {
+    program: process.execPath,
+    prints: /^Accepted, until .*Z\.\n[\s\S]*\nIt cost 0\.\d+ USD\.\n$/,
+  },
   'safe-retry.mjs': { program: process.execPath, prints: /^Replayed: true\. The same answer: true\.\n$/ },
 };
 

@@ -516,6 +516,24 @@ export const MUTANTS: readonly Mutant[] = [
     to: "(param === 'stream_options')",
   },
   {
+    test: 'gateway/deadlines',
+    file: 'packages/shared/src/queue/lua/parts/hold.lua',
+    from: "redis.call('ZADD', q .. 'planned', deadline, jobId)",
+    to: "redis.call('ZADD', q .. 'planned', 0, jobId)",
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'plan.withoutFlex = true;\n            return now;\n        }\n        const isFlexTrouble',
+    to: 'return now;\n        }\n        const isFlexTrouble',
+  },
+  {
+    test: 'gateway/requests',
+    file: 'packages/api/src/chat/request-ends.ts',
+    from: 'await this.parts.stopRunning(request.id);',
+    to: '',
+  },
+  {
     test: 'gateway/wrong-keys',
     file: 'packages/api/src/http/wrong-keys.ts',
     from: 'this.count(this.listener);',

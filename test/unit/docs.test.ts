@@ -279,6 +279,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.callers('<provider>'),
     names.idempotency('<workspace>', '<digest>'),
     names.outcome('<request>'),
+    names.requests('<workspace>', '<status>'),
     names.keptAnswers('<workspace>'),
     names.keptAnswerBytes('<workspace>'),
     names.workspaceTokens('<workspace>'),

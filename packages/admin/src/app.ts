@@ -35,6 +35,7 @@ import { addRefusalRoutes, type RefusalParts } from './routes/refusals.js';
 import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
+import { addSavingRoutes, type SavingParts } from './routes/savings.js';
 import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
 import { addOpenSessionRoutes, type OpenSessionParts } from './routes/sessions.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
@@ -68,6 +69,7 @@ type Parts = KeyParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
+  SavingParts &
   BatchAdminParts &
   WebhookParts &
   AlertRouteParts &
@@ -111,6 +113,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addSpendRoutes(router, parts);
   addReconciliationRoutes(router, parts);
   addBudgetRoutes(router, parts);
+  addSavingRoutes(router, parts);
   addBatchRoutes(router, parts);
   addWebhookRoutes(router, parts);
   addAlertRoutes(router, parts);

@@ -136,6 +136,7 @@ function toAppParts(
     metrics: apiMetrics,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
+    backgroundDeadlineMs: config.request.backgroundDeadlineMs,
     byteLimits: config.request,
     maxActiveBatches: config.batches.maxActivePerWorkspace,
     maxFileBytes: config.files.maxFileBytes,

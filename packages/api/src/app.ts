@@ -10,7 +10,7 @@ import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import { type ApiMetrics, CHAT_PATH, EMBEDDINGS_PATH } from './cell/metrics.js';
 import type { RequestTally } from './cell/request-tally.js';
-import { createBackgroundRoute } from './chat/background-route.js';
+import { type BackgroundParts, createBackgroundRoutes } from './chat/background-route.js';
 import { type BudgetRouteParts, createBudgetRoute } from './chat/budget-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createFilesRoutes, type FilesParts } from './files/routes.js';
@@ -33,7 +33,7 @@ import { createSuggestModels } from './models/suggest-models.js';
 /** The most bytes of a request that creates a batch. The metadata is the largest part of it. */
 const MAX_BATCH_BYTES = 65_536;
 
-export interface AppParts extends ChatParts, FilesParts, BatchesParts, BudgetRouteParts {
+export interface AppParts extends ChatParts, FilesParts, BatchesParts, BudgetRouteParts, BackgroundParts {
   store: Directory;
   knownRefusals: KnownRefusals;
   keyUse: KeyUse;
@@ -72,7 +72,10 @@ export function createApp(parts: AppParts): Koa {
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
   router.post(EMBEDDINGS_PATH, takeIn(suggestModels(createChatRoute(parts, 'embeddings'))));
-  router.get('/v1/requests/:id', authenticate, createBackgroundRoute(parts));
+  const requests = createBackgroundRoutes(parts);
+  router.get('/v1/requests', authenticate, requests.list);
+  router.get('/v1/requests/:id', authenticate, requests.retrieve);
+  router.post('/v1/requests/:id/cancel', authenticate, requests.cancel);
   router.get('/v1/budget', authenticate, createBudgetRoute(parts));
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels(createModelRoute(store, catalogue)));

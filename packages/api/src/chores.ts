@@ -8,6 +8,7 @@ import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
 import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
 import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
+import { LOOK_FOR_ENDS_EVERY_MS } from './chat/request-ends.js';
 import { SWEEP_EVERY_MS } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
 import { LOOK_FOR_EVENTS_EVERY_MS } from './webhooks/webhooks.js';
@@ -53,6 +54,12 @@ export async function startChores(
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
   chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
+  chores.every(
+    LOOK_FOR_ENDS_EVERY_MS,
+    'ending requests in the background',
+    () => parts.requestEnds.look(),
+    false,
+  );
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
   chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);

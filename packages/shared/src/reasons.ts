@@ -67,6 +67,7 @@ export const REASONS = {
   prompt_too_long: caller('The prompt was longer than the context of the model.'),
   unsupported_by_provider: caller('The provider’s format cannot express the request.'),
   caller_left: left('The caller hung up before the answer.'),
+  cancelled: left('The caller cancelled the request in the background.'),
   withdrawn: left('The request was taken back before its turn came.'),
 
   // Nobody had room for it in time.

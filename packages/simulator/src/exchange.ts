@@ -81,6 +81,7 @@ export function serveChat(
       if (!isFields(body)) throw dialect.badJson();
       dialect.checkBody(body, setting.knowsModel(dialect.name));
       if (admitted instanceof Refusal) throw admitted;
+      if (overrides.noFlexCapacity === true && body.service_tier === 'flex') throw noFlexCapacity();
       const answer = dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
       admitted?.(answer);
       if (!isBackground) return answer;
@@ -88,6 +89,12 @@ export function serveChat(
       return setting.background.begin(answer, req.headers, setting.latency?.(call) ?? 0);
     },
   });
+}
+
+/** It is not charged. */
+function noFlexCapacity(): Refusal {
+  const message = 'Resource Unavailable: flex processing has no capacity for this request at the moment.';
+  return new Refusal(429, message, 'resource_unavailable', null, 'resource_unavailable');
 }
 
 function storeNeeded(): Refusal {

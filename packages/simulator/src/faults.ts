@@ -28,6 +28,8 @@ export interface Action extends Overrides {
   refuseStream?: boolean;
   /** Refuse a background response that is not to be stored. */
   refuseBackground?: boolean;
+  /** Refuse a request for the flex tier, as OpenAI does when it has no capacity to spare. */
+  noFlexCapacity?: boolean;
   /** Of an answer in pieces: send so many events, and then nothing more. */
   stallAfter?: number;
   /** Of an answer in pieces: send so many events, and then an error. */
@@ -113,6 +115,7 @@ const ACTION_TYPES: Record<keyof SentAction, 'number' | 'string' | 'boolean' | '
   redirect: 'string',
   refuseStream: 'boolean',
   refuseBackground: 'boolean',
+  noFlexCapacity: 'boolean',
   stallAfter: 'number',
   errorAfter: 'number',
   pieceMs: 'number',

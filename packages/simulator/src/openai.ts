@@ -186,7 +186,7 @@ function answer(body: Fields, context: AnswerContext): Fields {
     model: body.model,
     choices,
     usage,
-    service_tier: overrides.serviceTier ?? 'default',
+    service_tier: overrides.serviceTier ?? (body.service_tier === 'flex' ? 'flex' : 'default'),
     system_fingerprint: 'fp_simulated',
   };
 }

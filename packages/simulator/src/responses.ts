@@ -91,7 +91,7 @@ function answer(body: Fields, context: AnswerContext): Fields {
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: null,
     store: body.store ?? true,
-    service_tier: overrides.serviceTier ?? 'default',
+    service_tier: overrides.serviceTier ?? (body.service_tier === 'flex' ? 'flex' : 'default'),
     usage,
   };
 }

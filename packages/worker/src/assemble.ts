@@ -17,6 +17,7 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circu
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { Lately } from '@sluice/shared/queue/lately';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
@@ -46,6 +47,7 @@ import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { LOCK_TIMES, type LockTimes } from './jobs/chat-worker.js';
 import { Fallback } from './jobs/fallback.js';
+import { Planner } from './jobs/planner.js';
 import { ProviderBatchResults } from './jobs/provider-batch-results.js';
 import { ProviderBatchSteps } from './jobs/provider-batches.js';
 import { ProviderCalls } from './jobs/provider-calls.js';
@@ -160,6 +162,12 @@ export function assemble(
     ...common,
     calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
+    planner: new Planner({
+      ...common,
+      coolDowns,
+      lately: new Lately(redis, names),
+      registry: () => registry.current,
+    }),
     moreBudget: new MoreBudget(redis, names, directory, clock),
     metrics: workerMetrics,
   });

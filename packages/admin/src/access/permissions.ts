@@ -58,6 +58,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /reconciliations/{provider}/{month}': may('viewer', 'gateway'),
   'POST /reconciliations': may('admin', 'gateway'),
   'GET /budgets': may('viewer', 'somewhere'),
+  'GET /savings': may('viewer', 'somewhere'),
   'GET /batches': may('viewer', 'somewhere'),
   'POST /workspaces/{id}/batches/{batch}/cancel': may('operator', 'workspace'),
   // Prompts and answers are in it.

@@ -29,7 +29,7 @@ const LOOK_MS = 500;
 /** What a search may take in all, of however many months. */
 const SEARCH_MS = 20_000;
 /** Partitions go by the time of acceptance. An entry may be logged this much later. */
-const LONGEST_REQUEST_MS = 2 * 86_400_000;
+const LONGEST_REQUEST_MS = 3 * 86_400_000;
 /** Allows for small differences between clocks. */
 const SKEW_MS = 60_000;
 

@@ -1,7 +1,13 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { DEFAULT_PRIORITY } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
-import { isAsReported, type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
+import {
+  isAsReported,
+  isMissed,
+  type LogEntry,
+  type LoggedPlan,
+  usedFallback,
+} from '@sluice/shared/queue/request-log';
 import { type Reason, reasonText } from '@sluice/shared/reasons';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { iso } from '../http/present.js';
@@ -36,6 +42,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     provider_model: providerModel,
     fallback_used: usedFallback(entry),
     priority: entry.priority ?? DEFAULT_PRIORITY,
+    plan: entry.plan ? presentPlan(entry, entry.plan) : null,
     instead_of: entry.insteadOf ?? null,
     tags: entry.tags ?? {},
     user: entry.user ?? null,
@@ -118,4 +125,16 @@ const WAITED_AT: ReadonlySet<AttemptOutcome> = new Set([
 function wasQueued({ served, queueMs, reason, attempts }: LogEntry): boolean {
   if (served || queueMs > 0 || (reason !== undefined && WAITED.has(reason))) return true;
   return attempts.some(({ ms, outcome }) => ms !== undefined || WAITED_AT.has(outcome));
+}
+
+function presentPlan(
+  entry: LogEntry,
+  { deadline, via, standardCost }: LoggedPlan,
+): NonNullable<PresentedRequest['plan']> {
+  return {
+    deadline_at: iso(deadline),
+    via: via ?? null,
+    standard_usd: standardCost === undefined ? null : formatUsd(standardCost),
+    missed: isMissed(entry),
+  };
 }

@@ -338,6 +338,15 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/savings': {
+    get: {
+      summary:
+        'What requests with a deadline have saved in this month (UTC), by workspace, and how many were late.',
+      responses: {
+        '200': s.json('Workspaces that had any, the one that saved most first.', c.listOf(c.saving)),
+      },
+    },
+  },
   '/batches': {
     get: {
       summary: 'The batches of all workspaces, the newest first.',

@@ -4,6 +4,7 @@ import { Adjustments } from '@sluice/shared/archive/adjustments';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { readAllBudgets } from '@sluice/shared/queue/budget-state';
 import { readUsualOutputs } from '@sluice/shared/queue/usual-output';
+import { readPlannedSums } from '@sluice/shared/queue/planned-sums';
 import type { Redis } from 'ioredis';
 import type { ArchiveReader } from '../log/archive-reader.js';
 import { ArchiveSpend } from './archive-spend.js';
@@ -23,6 +24,7 @@ export function createSpend(
     readArchiveSpend: archiveSpend && ((question: SpendQuestion) => archiveSpend.read(question)),
     readBudgets: ({ id, limits }: WorkspaceRecord) => readAllBudgets(redis, names, id, limits, clock.now()),
     readUsualOutputs: (workspace: string) => readUsualOutputs(redis, names, workspace),
+    readPlannedSums: (workspace: string, month: string) => readPlannedSums(redis, names, workspace, month),
     readLimitUse: (workspace: string) => readLimitUse(redis, names, clock, workspace),
     readMonths: (workspace: WorkspaceRecord) => readMonths(redis, names, clock, workspace),
   };

@@ -35,6 +35,8 @@ export interface BatchRecord {
   inputBytes: number;
   created: number;
   expires: number;
+  /** Its completion window, as the caller wrote it. Absent: 24h. */
+  window?: string;
   outputExpiresMs: number;
   metadata: Record<string, string> | null;
 }
@@ -102,7 +104,7 @@ export function toBatchObject({ record, state }: Batch): BatchObject {
     endpoint: pathOf(record.endpoint),
     errors: errors.length === 0 ? null : { object: 'list', data: errors },
     input_file_id: record.inputFile,
-    completion_window: '24h',
+    completion_window: record.window ?? '24h',
     status: state.status,
     output_file_id: state.outputFile,
     error_file_id: state.errorFile,

@@ -18,7 +18,7 @@ export function createBatches(
   config: GatewayConfig,
   logger: Logger,
   cell: Cell,
-  { dispatcher, workspaceLimits, estimate, availability }: Chat,
+  { dispatcher, workspaceLimits, estimate, availability, lately }: Chat,
   files: Files,
 ) {
   const { id, names, payloads, clock, directory, queue, memory, neighbours, apiMetrics } = cell;
@@ -31,6 +31,8 @@ export function createBatches(
       metrics: apiMetrics,
       handed: new ProviderBatches(redis, names),
       queue,
+      estimate,
+      lately,
       budget: new PartBudget({
         directory,
         limits: workspaceLimits,

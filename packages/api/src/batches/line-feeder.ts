@@ -14,19 +14,19 @@ import type { LineResults } from './line-results.js';
 import type { FedLine, LineStore } from './line-store.js';
 import type { LinesUnderWay } from './lines-under-way.js';
 import { isMistake, parseLine } from './parse-line.js';
+import { type PlanLineParts, planLine } from './plan-line.js';
 import type { ProviderRoom } from './provider-room.js';
 import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
 
 /** The bytes of a line beside its body. */
 const LINE_BYTES = 4_096;
 
-export interface LineFeederParts extends SendLineParts {
+export interface LineFeederParts extends SendLineParts, PlanLineParts {
   lineStore: LineStore;
   files: Files;
   dispatcher: Pick<Dispatcher, 'dispatch' | 'withdraw'>;
   room: ProviderRoom;
   hasRoom(bytes: number): boolean;
-  linesInFlight: number;
   maxBodyBytes: number;
 }
 
@@ -78,6 +78,7 @@ export class LineFeeder {
     const { lines } = this;
     let line = first;
     if (this.parts.clock.now() < this.pausedUntil) return { line, isOver: line === undefined };
+    await this.parts.lately.refresh();
     if (this.waitsFor !== 'budget' || lines.inFlight === 0) await this.feedParked();
     // A recorded line finds out whether there is budget again. Without one, a new line has to.
     if (this.waitsFor === 'budget' && lines.all.size > 0) return { line, isOver: line === undefined };
@@ -176,6 +177,8 @@ export class LineFeeder {
 
   #send(requestId: string, prepared: ReadyLine): void {
     const job = toJob(this.parts, this.record, requestId, prepared);
+    const fed = this.lines.all.get(requestId);
+    if (fed) planLine(this.parts, this.record, fed, job);
     this.parts.dispatcher.dispatch(job, prepared.request).then(
       () => {
         this.lines.end(requestId);

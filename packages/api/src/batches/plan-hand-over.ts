@@ -4,10 +4,12 @@ import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
 import type { GatherParts } from './gather-part.js';
 
+const PROVIDER_WINDOW_MS = 24 * 3_600_000;
+
 /** Whether the batch is handed over, and if its route asks for that and it is not: why. */
 export async function planHandOver(
   { directory, providers, protocol }: Pick<GatherParts, 'directory' | 'providers' | 'protocol'>,
-  { id, workspace, endpoint }: BatchRecord,
+  { id, workspace, endpoint, created, expires }: BatchRecord,
   models: ReadonlySet<string>,
 ): Promise<HandedOver | undefined> {
   const found: Resolved[] = [];
@@ -27,7 +29,9 @@ export async function planHandOver(
     ids: [],
   };
   const config = providers.get(entry.provider);
-  if (models.size > 1) plan.oneByOne = 'The lines name several models.';
+  if (expires - created < PROVIDER_WINDOW_MS)
+    plan.oneByOne = 'The completion window is shorter than the 24 hours that a provider takes.';
+  else if (models.size > 1) plan.oneByOne = 'The lines name several models.';
   else if ((await directory.findWorkspace(workspace))?.limits.budgets?.length)
     plan.oneByOne = 'The workspace has budgets that are kept for each line.';
   else if (!config || !batchApiOf(config))

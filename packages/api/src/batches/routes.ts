@@ -1,11 +1,13 @@
 /** /v1/batches, as the official SDKs call it. */
 import { BATCH_ENDPOINTS, isBatchEndpoint } from '@sluice/shared/contract/batch';
+import { LONGEST_DEADLINE_MS } from '@sluice/shared/contract/common';
 import { GatewayError } from '@sluice/shared/errors';
 import { EMBEDDINGS } from '@sluice/shared/process/protocol';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Middleware } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
+import { durationMs } from '../chat/deadline.js';
 import type { Files } from '../files/files.js';
 import { readExpiry } from '../files/routes.js';
 import type { Authenticated } from '../http/authenticate.js';
@@ -15,7 +17,7 @@ import type { Received } from '../http/read-text.js';
 import { type Batch, type BatchRecord, toBatchObject } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
 
-const WINDOW_MS = 24 * 3_600_000;
+const SHORTEST_WINDOW_MS = 15 * 60_000;
 const MAX_PAIRS = 16;
 const MAX_KEY_LENGTH = 64;
 const MAX_VALUE_LENGTH = 512;
@@ -65,7 +67,8 @@ export function createBatchesRoutes(parts: BatchesParts) {
       inputObject: file.object,
       inputBytes: file.bytes,
       created,
-      expires: created + WINDOW_MS,
+      expires: created + wanted.windowMs,
+      window: wanted.window,
       outputExpiresMs: wanted.outputExpiresMs,
       metadata: wanted.metadata,
     };
@@ -103,6 +106,8 @@ export function createBatchesRoutes(parts: BatchesParts) {
 
 interface WantedBatch {
   inputFile: string;
+  window: string;
+  windowMs: number;
   embeds: boolean;
   outputExpiresMs: number;
   metadata: Record<string, string> | null;
@@ -116,14 +121,18 @@ function readBatch(body: unknown): WantedBatch {
   const { endpoint } = fields;
   if (!isBatchEndpoint(endpoint))
     throw invalid(`endpoint must be one of ${BATCH_ENDPOINTS.join(', ')}.`, 'endpoint');
-  if (fields.completion_window !== '24h')
-    throw invalid('completion_window must be "24h".', 'completion_window');
+  const { completion_window: window } = fields;
+  const windowMs = typeof window === 'string' ? durationMs(window) : undefined;
+  if (windowMs === undefined || windowMs < SHORTEST_WINDOW_MS || windowMs > LONGEST_DEADLINE_MS)
+    throw invalid('completion_window must be from "15m" to "48h", such as "24h".', 'completion_window');
   const expiry = fields.output_expires_after ?? {};
   if (typeof expiry !== 'object')
     throw invalid('output_expires_after must be an object.', 'output_expires_after');
   const { anchor, seconds } = expiry as Record<string, unknown>;
   return {
     inputFile: fields.input_file_id,
+    window: window as string,
+    windowMs,
     embeds: endpoint === '/v1/embeddings',
     outputExpiresMs: 1_000 * readExpiry(anchor, seconds, 'output_expires_after'),
     metadata: readMetadata(fields.metadata),

@@ -7,6 +7,7 @@ import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { NO_PROVIDER, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
 import { BLOCKED_OUTCOMES, type BlockedOutcome, isRateLimit } from '@sluice/shared/outcomes';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import { NO_WAY } from '@sluice/shared/queue/request-log';
 
 export const CHAT_PATH = '/v1/chat/completions';
 export const EMBEDDINGS_PATH = '/v1/embeddings';
@@ -30,6 +31,7 @@ export class ApiMetrics {
   readonly #readded;
   readonly #ghosts;
   readonly #rateLimited;
+  readonly #deadlines;
   readonly #fallbacks;
   readonly #batchLines;
   readonly #webhooks;
@@ -52,6 +54,8 @@ export class ApiMetrics {
     this.#readded = metrics.counter('jobsLost');
     this.#ghosts = metrics.counter('ghosts');
     this.#rateLimited = metrics.counter('rateLimited');
+    this.#deadlines = metrics.counter('deadlines');
+    this.#deadlines.inc({ via: NO_WAY, result: 'missed' }, 0);
     this.#fallbacks = metrics.counter('fallbacks');
     this.#wrongKeys = metrics.counter('wrongKeys');
     this.#batchLines = metrics.counter('batchLines');
@@ -85,6 +89,11 @@ export class ApiMetrics {
       for (const [route, { chain }] of routes)
         for (const [{ provider: from }, { provider: to }] of movesOf(chain))
           for (const reason of BLOCKED_OUTCOMES) this.#fallbacks.inc({ route, from, to, reason }, 0);
+  }
+
+  /** An api process has ended a request with a deadline that nobody had answered. */
+  missedDeadline(): void {
+    this.#deadlines.inc({ via: NO_WAY, result: 'missed' });
   }
 
   began(): void {

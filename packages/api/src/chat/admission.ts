@@ -137,7 +137,9 @@ export class Admission {
       mostWaitMs: this.#mostWaitMs(limits, job, now),
       inBatch: job.batch !== undefined,
     };
-    return { asked, limits };
+    // A request that has time would hold a place for hours, which it does not need while it waits.
+    const isAlone = job.plan !== undefined && job.batch === undefined;
+    return { asked, limits: isAlone ? { ...limits, concurrentRequests: undefined } : limits };
   }
 
   /** What the request may cost, or why it may not be sent at all. */
@@ -170,7 +172,9 @@ export class Admission {
     if (whenFull === 'refuse' && !inBatch) return 0;
     const { provider = '' } = job.chain[0] ?? {};
     const { deadline } = job;
-    return waitUntil(inBatch ? { deadline } : job, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
+    // Behind a plan the caller waits for the 202 only.
+    const asked = inBatch || job.plan ? { deadline } : job;
+    return waitUntil(asked, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
   }
 
   /** Asks for room, and waits where others hold it. `wantAnew`: limits may be changed, and windows end, while it waits. */

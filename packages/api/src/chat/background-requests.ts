@@ -3,19 +3,25 @@
  * own (shared: queue/idempotency.ts), made of its id. So its answer is kept by the step that settles it, sealed, within the
  * workspace's quota of kept answers. Unlike there, a failure is kept too.
  */
+import type { BackgroundRequestObject } from '@sluice/shared/contract/completion';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import { type ChatJob, jobIdOf, type ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
-/** How long the record of a request that nobody has answered stays. */
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** How long the record of a request that nobody has answered stays after its deadline. */
+const DAY_MS = 24 * HOUR_MS;
+const KEPT_HOURS = 24;
 /** A worker's answer may come a little after the deadline. A request that has none then was lost. */
 export const GRACE_MS = 60_000;
-type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone';
+type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full';
+/** The most requests with a deadline that a workspace may have under way. */
+const MOST_PLANNED = 10_000;
 
 const beginScript = loadScript<
   [Begun, string],
@@ -24,6 +30,9 @@ const beginScript = loadScript<
     webhooksKey: string;
     markKey: string;
     clockKey: string;
+    allKey: string;
+    underWayKey: string;
+    dueKey: string;
     keyKey: string | undefined;
   },
   {
@@ -33,6 +42,9 @@ const beginScript = loadScript<
     workspace: string;
     jobs: string;
     digest: string;
+    model: string;
+    keptMs: number;
+    most: number | '';
     fingerprints: readonly string[];
   }
 >(import.meta.url, 'begin-in-background', { GRACE_MS });
@@ -40,15 +52,38 @@ const beginScript = loadScript<
 const forgetScript = loadScript<
   0 | 1,
   { recordKey: string; markKey: string; jobKeys: readonly string[] },
-  { requestId: string; digest: string; deadline: number }
+  { requestId: string; digest: string; deadline: number; workspace: string }
 >(import.meta.url, 'forget-in-background', { GRACE_MS });
 
+const loseScript = loadScript<
+  0 | 1,
+  { recordKey: string; markKey: string; eventsKey: string; jobKeys: readonly string[] },
+  { requestId: string; head: string; now: number; keptMs: number }
+>(import.meta.url, 'lose-in-background');
+
+/** Times are Redis time. */
 export interface BackgroundRequest {
-  /** Redis time. */
+  id: string;
+  /** Absent: an older version has begun it. */
+  model?: string;
+  begun: number;
   deadline: number;
+  ended?: number;
+  /** The caller wants it cancelled. */
+  isCancelling: boolean;
+  /** The keys of the jobs that it may be in. */
+  jobKeys: string[];
   /** Absent while it is under way. */
-  answer?: { head: ReplyHead; body: string };
+  head?: ReplyHead;
 }
+
+/** Whose it is, and the digest of its record. */
+export interface DueRequest {
+  workspace: string;
+  digest: string;
+}
+
+const FIELDS = ['background', 'request', 'model', 'begun', 'deadline', 'ended', 'cancel', 'jobs', 'head'];
 
 export class BackgroundRequests {
   constructor(
@@ -67,8 +102,8 @@ export class BackgroundRequests {
     job: ChatJob,
     { bodyText, idempotencyKey }: { bodyText: string; idempotencyKey: string },
   ): Promise<[Begun, string]> {
-    const { requestId, deadline } = job;
-    const { id } = workspace;
+    const { requestId, deadline, acceptedAt, model } = job;
+    const { id, limits } = workspace;
     const { names } = this;
     const digest = digestOfKey(idempotencyKey, workspace);
     return beginScript(
@@ -78,15 +113,21 @@ export class BackgroundRequests {
         webhooksKey: names.webhooks(id),
         markKey: names.settled(requestId),
         clockKey: names.clock,
+        allKey: names.requests(id, 'all'),
+        underWayKey: names.requests(id, 'in_progress'),
+        dueKey: names.requestsDue,
         keyKey: digest === '' ? undefined : names.idempotency(id, digest),
       },
       {
         requestId,
         deadline: Math.round(deadline),
-        ttl: DAY_MS,
+        ttl: Math.ceil(deadline - acceptedAt) + DAY_MS,
         workspace: id,
         jobs: this.#jobsOf(job).join('\n'),
         digest,
+        model,
+        keptMs: HOUR_MS * (limits?.keepResultsHours ?? KEPT_HOURS),
+        most: job.plan ? MOST_PLANNED : '',
         fingerprints: this.payloads.fingerprints(bodyText),
       },
     );
@@ -101,9 +142,8 @@ export class BackgroundRequests {
       jobKeys: this.#jobsOf(job),
     };
     const digest = digestOfKey(idempotencyKey, workspace);
-    return (
-      (await forgetScript(this.redis, keys, { requestId, digest, deadline: Math.round(deadline) })) === 1
-    );
+    const args = { requestId, digest, deadline: Math.round(deadline), workspace: workspace.id };
+    return (await forgetScript(this.redis, keys, args)) === 1;
   }
 
   /** The keys of the jobs that the request may be in. */
@@ -112,19 +152,103 @@ export class BackgroundRequests {
   }
 
   async find(requestId: string, workspace: WorkspaceRecord): Promise<BackgroundRequest | undefined> {
-    const key = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
-    const [isOne, deadline, head, body] = await this.redis.hmget(
-      key,
-      'background',
-      'deadline',
-      'head',
-      'body',
-    );
-    if (!isOne) return undefined;
-    const found: BackgroundRequest = { deadline: Number(deadline) };
-    if (head) found.answer = { head: JSON.parse(head) as ReplyHead, body: body ?? '' };
-    return found;
+    return this.findDue({ workspace: workspace.id, digest: this.digestOf(requestId, workspace) });
   }
+
+  async findDue({ workspace, digest }: DueRequest): Promise<BackgroundRequest | undefined> {
+    return toRequest(await this.redis.hmget(this.names.idempotency(workspace, digest), ...FIELDS));
+  }
+
+  /** The sealed answer of a request that is over. '': it has failed. */
+  async readBody(requestId: string, workspace: WorkspaceRecord): Promise<string> {
+    const key = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
+    return (await this.redis.hget(key, 'body')) ?? '';
+  }
+
+  /** The newest first. `status`: one of those that are listed, or `all`. */
+  inOrder(workspace: string, status: string): Pick<OrderedIds, 'placeAfter' | 'read'> {
+    const ids = new OrderedIds(this.redis, this.names.requests(workspace, status), 'desc');
+    return {
+      placeAfter: (id) => ids.placeAfter(id.replace(/^req_/, '')),
+      read: (from, count) => ids.read(from, count),
+    };
+  }
+
+  /** Leaves out those that are not kept any more, and those that an older worker has ended since they were listed so. */
+  async findAll(ids: string[], workspace: WorkspaceRecord, status: string): Promise<BackgroundRequest[]> {
+    const list = this.names.requests(workspace.id, status);
+    const found = await Promise.all(ids.map((id) => this.find(id, workspace)));
+    const isListed = (each: BackgroundRequest | undefined) =>
+      each !== undefined && (status === 'all' || statusOf(each) === status || each.isCancelling);
+    const gone = ids.filter((_, i) => !isListed(found[i]));
+    if (gone.length > 0) await this.redis.zrem(list, ...gone);
+    return found.flatMap((each) => (each && isListed(each) ? each : []));
+  }
+
+  /** Remembers that the request is to be cancelled, also when this process dies. An api process looks at it soon. */
+  async markCancelling({ workspace, digest }: DueRequest, now: number): Promise<void> {
+    await this.redis.hset(this.names.idempotency(workspace, digest), 'cancel', '1');
+    await this.lookAgain({ workspace, digest }, now);
+  }
+
+  /** The requests that an api process has to look at now. */
+  async due(now: number, most: number): Promise<DueRequest[]> {
+    const { requestsDue } = this.names;
+    const members = await this.redis.zrangebyscore(requestsDue, '-inf', Math.round(now), 'LIMIT', 0, most);
+    return members.map((member) => ({ workspace: member.slice(0, -65), digest: member.slice(-64) }));
+  }
+
+  async lookAgain(due: DueRequest, at: number): Promise<void> {
+    await this.redis.zadd(this.names.requestsDue, Math.round(at), memberOf(due));
+  }
+
+  async lookNoMore(due: DueRequest): Promise<void> {
+    await this.redis.zrem(this.names.requestsDue, memberOf(due));
+  }
+
+  /** Ends a request that is in no job. False: it is in one after all, or over. */
+  async lose(
+    { workspace, digest }: DueRequest,
+    { id, jobKeys }: BackgroundRequest,
+    head: ReplyHead,
+    now: number,
+  ): Promise<boolean> {
+    const { names } = this;
+    const keys = {
+      recordKey: names.idempotency(workspace, digest),
+      markKey: names.settled(id),
+      eventsKey: names.webhookEvents,
+      jobKeys,
+    };
+    const args = { requestId: id, head: JSON.stringify(head), now: Math.round(now), keptMs: DAY_MS };
+    return (await loseScript(this.redis, keys, args)) === 1;
+  }
+}
+
+export function statusOf({ head, isCancelling }: BackgroundRequest): BackgroundRequestObject['status'] {
+  if (!head) return isCancelling ? 'cancelling' : 'in_progress';
+  if (!head.error) return 'completed';
+  return head.error.reason === 'cancelled' ? 'cancelled' : 'failed';
+}
+
+function memberOf({ workspace, digest }: DueRequest): string {
+  return `${workspace}:${digest}`;
+}
+
+function toRequest(values: readonly (string | null)[]): BackgroundRequest | undefined {
+  const [isOne, id, model, begun, deadline, ended, cancel, jobs, head] = values;
+  if (!isOne || !id) return undefined;
+  const found: BackgroundRequest = {
+    id,
+    begun: Number(begun),
+    deadline: Number(deadline),
+    isCancelling: Boolean(cancel) && !head,
+    jobKeys: (jobs ?? '').split('\n').filter((key) => key !== ''),
+  };
+  if (model) found.model = model;
+  if (ended) found.ended = Number(ended);
+  if (head) found.head = JSON.parse(head) as ReplyHead;
+  return found;
 }
 
 function digestOfKey(idempotencyKey: string, workspace: WorkspaceRecord): string {

@@ -1,20 +1,30 @@
-/** Requests whose caller does not wait: how they are accepted, and GET /v1/requests/{id}. */
+/** Requests whose caller does not wait: how they are accepted, listed, asked for and cancelled. */
 import type { ChatRequest } from '@sluice/shared/chat';
+import { type BackgroundRequestObject, LISTED_STATUSES } from '@sluice/shared/contract/completion';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads, RequestIdentity } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { RunsOn } from '../http/intake.js';
+import { readPage } from '../http/page.js';
 import type { Admission } from './admission.js';
-import { type BackgroundRequest, type BackgroundRequests, GRACE_MS } from './background-requests.js';
+import {
+  type BackgroundRequest,
+  type BackgroundRequests,
+  GRACE_MS,
+  statusOf,
+} from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
+import type { Expectations, Expected } from './expectations.js';
 import { checkIdempotencyKey } from './idempotent-dispatcher.js';
+import { lost, type RequestEnds } from './request-ends.js';
 import { writeReply } from './write-reply.js';
 
+const PAGE = { standard: 20, most: 100 };
 const ASKS_AGAIN_AFTER_S = 1;
 /** How soon the gateway looks again whether the request of an Idempotency-Key is on a queue. */
 const LOOK_AGAIN_MS = 100;
@@ -53,12 +63,12 @@ interface InBackground {
 
 /**
  * Answers as soon as the request is on a queue. A request that is refused before that is answered with the refusal.
- * `accepted` is the id of the request that runs, which an earlier call may have begun.
+ * `accepted` is the request that runs, which an earlier call may have begun.
  */
 export async function runInBackground(
   parts: RunInBackgroundParts,
   asked: InBackground,
-): Promise<Reply | { accepted: string }> {
+): Promise<Reply | { accepted: BackgroundRequest }> {
   const { dispatcher, admission, clock } = parts;
   const { job, request, idempotencyKey, state } = asked;
   if (idempotencyKey !== '') checkIdempotencyKey(idempotencyKey);
@@ -70,8 +80,13 @@ export async function runInBackground(
     const admitted = await admission.admitFollower({ requestId, workspace, deadline: clock.now() });
     if (admitted instanceof GatewayError) throw admitted;
     admitted();
-    return { accepted: known };
+    return { accepted: (await parts.background.find(known, asked.owner)) ?? begunAs(job, known) };
   }
+  if (as === 'full')
+    throw new GatewayError(
+      'quota_exceeded',
+      'This workspace has too many requests with a deadline under way.',
+    );
   if (as === 'conflict')
     throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
       param: 'Idempotency-Key',
@@ -85,7 +100,7 @@ export async function runInBackground(
     let isQueued = false;
     const reply = dispatcher.dispatch(job, request, () => {
       isQueued = true;
-      resolve({ accepted: requestId });
+      resolve({ accepted: begunAs(job, requestId) });
     });
     state.runsOn = reply;
     reply.then(resolve, async (error) => {
@@ -95,6 +110,10 @@ export async function runInBackground(
   });
 }
 
+function begunAs({ model, acceptedAt: begun, deadline }: ChatJob, id: string): BackgroundRequest {
+  return { id, model, begun, deadline, isCancelling: false, jobKeys: [] };
+}
+
 /**
  * Begins the request, or finds the one that runs under its Idempotency-Key. While that one is on its way to a queue, nobody
  * knows whether it gets there, so this waits. A begin whose answer is lost may have taken effect, and is taken back.
@@ -102,7 +121,7 @@ export async function runInBackground(
 async function begin(
   parts: RunInBackgroundParts,
   asked: InBackground,
-): Promise<['new' | 'known' | 'conflict' | 'gone', string]> {
+): Promise<['new' | 'known' | 'conflict' | 'gone' | 'full', string]> {
   for (;;) {
     const [as, known] = await parts.background.begin(asked.owner, asked.job, asked).catch(async (error) => {
       await forget(parts, asked);
@@ -124,45 +143,104 @@ async function forget(parts: RunInBackgroundParts, asked: InBackground): Promise
   setTimeout(() => forget(parts, asked), FORGET_AGAIN_MS).unref();
 }
 
-export function writeAccepted(ctx: ParameterizedContext, requestId: string): void {
+export function writeAccepted(ctx: ParameterizedContext, shown: BackgroundRequestObject): void {
   ctx.status = 202;
-  ctx.set('location', `/v1/requests/req_${requestId}`);
+  ctx.set('location', `/v1/requests/${shown.id}`);
   ctx.set('preference-applied', 'respond-async');
   ctx.set('retry-after', String(ASKS_AGAIN_AFTER_S));
-  ctx.body = { id: `req_${requestId}`, object: 'request', status: 'in_progress' };
+  ctx.body = shown;
 }
 
 export interface BackgroundParts {
   background: BackgroundRequests;
+  expectations: Expectations;
+  requestEnds: RequestEnds;
   directory: DirectoryCache;
   payloads: Payloads;
   clock: Clock;
 }
 
-/** GET /v1/requests/{id} */
-export function createBackgroundRoute(parts: BackgroundParts): Middleware<Authenticated> {
-  const { background, directory, payloads, clock } = parts;
-  return async (ctx) => {
-    const { workspace } = ctx.state.key;
-    const requestId = String(ctx.params.id).replace(/^req_/, '');
-    const owner = await ownerOf(directory, workspace);
-    const found = await background.find(requestId, owner);
-    if (!found)
-      throw new GatewayError(
-        'not_found',
-        'There is no such request in the background, or its answer is not kept any more.',
-      );
-    const { answer, deadline } = found;
-    const idempotency = background.digestOf(requestId, owner);
-    if (answer) writeFinal(ctx, payloads, { workspace, requestId, idempotency }, answer);
-    else if (clock.now() < deadline + GRACE_MS) writeAccepted(ctx, requestId);
-    else
-      throw new GatewayError(
-        'provider_outcome_unknown',
-        'The request was lost. A provider may have been called, and have billed the call.',
-        { headers: { 'x-gateway-final': 'true' } },
-      );
+/** /v1/requests */
+export function createBackgroundRoutes(parts: BackgroundParts) {
+  const { background, directory, expectations, payloads, requestEnds, clock } = parts;
+
+  async function find(ctx: ParameterizedContext<Authenticated>) {
+    const owner = await ownerOf(directory, ctx.state.key.workspace);
+    const request = await background.find(String(ctx.params.id).replace(/^req_/, ''), owner);
+    if (request) return { owner, request };
+    throw new GatewayError(
+      'not_found',
+      'There is no such request in the background, or its answer is not kept any more.',
+    );
+  }
+
+  const list: Middleware<Authenticated> = async (ctx) => {
+    const owner = await ownerOf(directory, ctx.state.key.workspace);
+    const status = readStatus(ctx.query.status);
+    const ids = background.inOrder(owner.id, status);
+    const read = async (some: string[]) =>
+      (await background.findAll(some, owner, status)).map((request) => present(request));
+    ctx.body = await readPage(ids, read, ctx.query, PAGE);
   };
+
+  const retrieve: Middleware<Authenticated> = async (ctx) => {
+    const { owner, request } = await find(ctx);
+    const { id: requestId, head, deadline } = request;
+    const idempotency = background.digestOf(requestId, owner);
+    const workspace = owner.id;
+    if (head) {
+      const body = await background.readBody(requestId, owner);
+      return writeFinal(ctx, payloads, { workspace, requestId, idempotency }, { head, body });
+    }
+    if (clock.now() < deadline + GRACE_MS)
+      return writeAccepted(ctx, present(request, await expectations.of(request)));
+    const { code, message } = lost();
+    throw new GatewayError(code, message, { headers: { 'x-gateway-final': 'true' } });
+  };
+
+  const cancel: Middleware<Authenticated> = async (ctx) => {
+    const { owner, request } = await find(ctx);
+    const due = { workspace: owner.id, digest: background.digestOf(request.id, owner) };
+    if (!request.head) await requestEnds.cancel(due, request);
+    const { request: now } = await find(ctx);
+    const status = statusOf(now);
+    if (status === 'completed' || status === 'failed')
+      throw new GatewayError('conflict', `A request that is ${status} cannot be cancelled.`);
+    ctx.body = present(now);
+  };
+
+  return { list, retrieve, cancel };
+}
+
+function readStatus(status: unknown): string {
+  if (status === undefined || status === '') return 'all';
+  const known = LISTED_STATUSES.find((each) => each === status);
+  if (known) return known;
+  throw new GatewayError('invalid_request', `status must be one of ${LISTED_STATUSES.join(', ')}.`, {
+    param: 'status',
+  });
+}
+
+const NOTHING_EXPECTED: Expected = { place: null, at: null };
+
+export function present(request: BackgroundRequest, expected = NOTHING_EXPECTED): BackgroundRequestObject {
+  const { id, model, begun, deadline, ended, head } = request;
+  return {
+    id: `req_${id}`,
+    object: 'request',
+    status: statusOf(request),
+    model: model ?? null,
+    created_at: seconds(begun),
+    deadline_at: seconds(deadline),
+    ended_at: ended === undefined ? null : seconds(ended),
+    place: expected.place,
+    expected_at: expected.at === null ? null : seconds(expected.at),
+    error_code: head?.error?.code ?? null,
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1_000);
 }
 
 /** A 503 may be how the request ended, or the gateway may be unable to tell now. The header tells them apart. */
@@ -170,7 +248,7 @@ function writeFinal(
   ctx: ParameterizedContext,
   payloads: Payloads,
   request: RequestIdentity,
-  answer: NonNullable<BackgroundRequest['answer']>,
+  answer: { head: ReplyHead; body: string },
 ): void {
   try {
     writeReply(ctx, payloads, request, { ...answer, replayed: false });

@@ -87,6 +87,12 @@ export class Congestion {
     this.#latencyMs.set(provider, mean + NEWEST * (ms - mean));
   }
 
+  /** About how long it takes until the request at this place of the queue is answered. */
+  turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider)): number {
+    const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.limits(provider).concurrency);
+    return rounds * (callMs ?? FIRST_GUESS_MS);
+  }
+
   /** About how long the requests that wait now will keep the provider's slots busy. */
   retryAfterMs(provider: string): number {
     const rounds = ((this.#waiting.get(provider)?.jobs ?? 0) + 1) / this.limits(provider).concurrency;

@@ -8,6 +8,7 @@ import { readOwnBudgets } from '@sluice/shared/queue/budget-state';
 import type { Spender } from '@sluice/shared/queue/budgets';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { Lately } from '@sluice/shared/queue/lately';
 import { openRequest } from '@sluice/shared/queue/payload';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
@@ -21,8 +22,11 @@ import { Admission } from './admission.js';
 import { BackgroundRequests } from './background-requests.js';
 import { Congestion } from './congestion.js';
 import { Dispatcher } from './dispatcher.js';
+import { Expectations } from './expectations.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import type { EstimateCall } from './lost-calls.js';
 import { RefusalRate } from './refusal-rate.js';
+import { RequestEnds } from './request-ends.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
 
@@ -54,17 +58,19 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     new UsualOutputs(redis, names),
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
+  const congestion = new Congestion(config.providers);
+  const estimateCall: EstimateCall = (job, entry) => {
+    const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
+    return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
+  };
   const dispatcher = new Dispatcher({
     queue,
     availability,
-    congestion: new Congestion(config.providers),
+    congestion,
     clock,
     admission,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
-    estimateCall: (job, entry) => {
-      const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
-      return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
-    },
+    estimateCall,
     hasRoom: (bytes) => memory.take(bytes),
     hasWorkers: () => neighbours.workers > 0,
     stopRunning,
@@ -76,6 +82,12 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
+  const lately = new Lately(redis, names);
+  const requestEnds = new RequestEnds({
+    ...{ background, queue, clock, estimateCall, stopRunning },
+    metrics: apiMetrics,
+  });
+  const expectations = new Expectations(queue, congestion, lately, clock);
   const idempotent = new IdempotentDispatcher({
     dispatcher,
     idempotency,
@@ -89,6 +101,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
-    ...{ dispatcher, idempotent, background, safetyNet },
+    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet },
   };
 }

@@ -43,6 +43,7 @@ import type { ApiMetrics } from '../cell/metrics.js';
 import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
+import { type EstimateCall, withLost } from './lost-calls.js';
 import type { RefusalRate } from './refusal-rate.js';
 
 /** The dispatcher waits this long after the deadline for the worker's own error, which says more. */
@@ -69,8 +70,7 @@ export interface DispatcherParts {
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
   refusalRate: RefusalRate;
-  /** The estimated cost of a call of the job, in picodollars. */
-  estimateCall(job: ChatJob, entry: ChainEntry): number;
+  estimateCall: EstimateCall;
   /** Takes room in Redis for a request of this size. False when there is none. */
   hasRoom(bytes: number): boolean;
   /** Whether any worker is alive. */
@@ -235,17 +235,21 @@ export class Dispatcher {
     if (pending.queued) this.#watch(pending);
   }
 
-  /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
-  async #enter(pending: Pending, entry: number, blocked = NOT_BLOCKED): Promise<void> {
+  /** Puts the request on the first queue, from `entry` on, that takes it. `before`: why the previous queue did not. */
+  async #enter(pending: Pending, entry: number, before = NOT_BLOCKED): Promise<void> {
     for (let i = entry; i < pending.job.chain.length; i++) {
       if (!isMeant(pending.job.chain[i] as ChainEntry, pending.job.attempts)) continue;
       pending.job = this.#entering(pending.job, i);
-      const reason = this.#whyNot(pending, pending.job) ?? (await this.#queue(pending));
+      // A request that has time waits for its provider, whatever the provider is doing now.
+      const isPlanned = pending.job.plan !== undefined;
+      const blocked = isPlanned ? undefined : this.#whyNot(pending, pending.job);
+      const reason = blocked ?? (await this.#queue(pending));
+      if (!reason && isPlanned && pending.job.batch === undefined) return this.#end(pending, LET_GO);
       if (!reason) return this.#moved(pending, pending.job);
       this.#passOver(pending, reason, pending.job.queuedAt);
-      blocked = soonest(blocked, reason);
+      before = soonest(before, reason);
     }
-    await this.#fail(pending, pending.job, refusal(pending.job, blocked), { as: 'refuser' });
+    await this.#fail(pending, pending.job, refusal(pending.job, before), { as: 'refuser' });
   }
 
   /** The job as it waits at this entry from now on. */
@@ -272,7 +276,8 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const waiting = await queue.addChat(job, congestion.limits(provider).maxBacklog);
+      const most = job.plan ? undefined : congestion.limits(provider).maxBacklog;
+      const waiting = await queue.addChat(job, most);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
@@ -407,18 +412,8 @@ export class Dispatcher {
     this.#wake(pending, mayRun ? waitUntil(job, now, maxWaitMs) : undefined);
   }
 
-  /** The job with the calls of the workers that died with it. Nobody knows whether they were made. */
   #withLost(job: ChatJob, died: number): ChatJob {
-    if (died === 0) return job;
-    const entry = job.chain[job.entry] as ChainEntry;
-    const { provider, model } = entry;
-    const lost: Attempt = {
-      provider,
-      model,
-      outcome: 'unknown',
-      estimate: this.parts.estimateCall(job, entry),
-    };
-    return { ...job, attempts: [...job.attempts, ...Array<Attempt>(died).fill(lost)] };
+    return withLost(job, died, this.parts.estimateCall);
   }
 
   #waitedInVain(job: ChatJob, reason: Blocked): GatewayError {
@@ -502,6 +497,9 @@ export class Dispatcher {
   }
 }
 
+/** A request that has time is on its queue. No process keeps it in memory, and nobody waits for this. */
+const LET_GO: Reply = { head: { queueMs: 0, attempts: 0 }, body: '', replayed: false };
+
 /** The reason before any entry was tried. */
 const NOT_BLOCKED: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
 
@@ -555,7 +553,7 @@ function hungUp(): GatewayError {
   return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
-function timedOut(): GatewayError {
+export function timedOut(): GatewayError {
   return new GatewayError('provider_timeout', 'The request was not answered before its deadline.', {
     reason: 'deadline',
   });

@@ -1,10 +1,21 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/gateway-config';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/contract/priority';
+import {
+  ceilingOf,
+  DEFAULT_PRIORITY,
+  type KeyPriority,
+  PRIORITIES,
+  type Priority,
+  priorityOf,
+  rankOf,
+} from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
+import { DEADLINES } from '@sluice/shared/process/protocol';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
+import type { Lately } from '@sluice/shared/queue/lately';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { latestSafeStart } from '@sluice/shared/queue/plan';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { ParameterizedContext } from 'koa';
@@ -15,7 +26,8 @@ import type { TakenIn } from '../http/intake.js';
 import type { Sought } from '../models/sought.js';
 import type { Admission } from './admission.js';
 import type { BackgroundRequests } from './background-requests.js';
-import { ownerOf, prefersBackground, runInBackground, writeAccepted } from './background-route.js';
+import { ownerOf, prefersBackground, present, runInBackground, writeAccepted } from './background-route.js';
+import { DEADLINE_HEADER, readDeadline } from './deadline.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
@@ -42,10 +54,13 @@ export interface ChatParts {
   clock: Clock;
   metrics: ApiMetrics;
   admission: Pick<Admission, 'admitFollower'>;
+  lately: Lately;
   /** The newest protocol that all workers understand. */
   protocol(): number;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
+  /** The same for a request in the background. */
+  backgroundDeadlineMs: number;
   limits: RequestLimits;
 }
 
@@ -99,6 +114,21 @@ export function createChatRoute(
     throw error;
   }
 
+  /** The request has time, and need not be answered before its deadline. */
+  async function giveTime(
+    job: ChatJob,
+    key: KeyPriority,
+    asked: string,
+    isInBackground: boolean,
+  ): Promise<void> {
+    job.deadline = readDeadline(asked, job.acceptedAt, isInBackground);
+    const [first] = job.chain;
+    // A worker of an older version would not find it. It is a request in the background like any other, with much time.
+    if (!first || parts.protocol() < DEADLINES) return;
+    await parts.lately.refresh();
+    job.plan = { urgentAt: latestSafeStart(first, parts.lately, job), highest: rankOf(ceilingOf(key)) };
+  }
+
   async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
     checkIdempotencyKey(idempotencyKey);
     return idempotencyDigest(idempotencyKey, await ownerOf(directory, workspace));
@@ -143,7 +173,9 @@ export function createChatRoute(
       waitUntil: now,
       deadline:
         now +
-        (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(textOf(headers['x-stainless-timeout'])))),
+        (owner
+          ? parts.backgroundDeadlineMs
+          : Math.min(deadlineMs, clientTimeoutMs(textOf(headers['x-stainless-timeout'])))),
       queueMs: 0,
       attempts: [],
       request: '',
@@ -151,7 +183,8 @@ export function createChatRoute(
     if (endpoint) putEndpoint(job, endpoint);
     putRequest(job, bodyText, messages, payloads);
     const wanted = readPriority(textOf(headers[PRIORITY_HEADER]));
-    const priority = priorityOf(key, wanted);
+    const asked = headers[DEADLINE_HEADER];
+    const priority = priorityOf(key, asked === undefined ? wanted : (wanted ?? 'background'));
     if (priority !== DEFAULT_PRIORITY) job.priority = priority;
     if (wanted !== undefined) ctx.set(PRIORITY_HEADER, priority);
     ctx.state.route = route;
@@ -160,6 +193,7 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
+    if (asked !== undefined) await giveTime(job, key, textOf(asked), owner !== undefined);
     if (owner) {
       job.idempotency = parts.background.digestOf(requestId, owner);
       job.inBackground = true;
@@ -168,7 +202,7 @@ export function createChatRoute(
       ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
       : await runWhileWanted(ctx, job, request);
     if (job.insteadOf !== undefined && job.route !== null) ctx.set(BUDGET_ROUTE_HEADER, job.route);
-    if ('accepted' in reply) return writeAccepted(ctx, reply.accepted);
+    if ('accepted' in reply) return writeAccepted(ctx, present(reply.accepted));
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

@@ -2,7 +2,8 @@
 import * as c from '@sluice/shared/contract/all';
 import * as s from './parts.js';
 
-const PAGE = { first_id: c.textOrNull, last_id: c.textOrNull, has_more: c.flag };
+/** What a page of a list has beside its data. */
+export const PAGE = { first_id: c.textOrNull, last_id: c.textOrNull, has_more: c.flag };
 const FILE = s.inPath('id', 'Id of a file.');
 const BATCH = s.inPath('id', 'Id of a batch.');
 const binary = { ...c.text().json, format: 'binary' };

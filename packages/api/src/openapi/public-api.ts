@@ -1,7 +1,7 @@
 import * as c from '@sluice/shared/contract/all';
 import { chatRequest, nameLength } from '@sluice/shared/contract/chat-request';
 import { embeddingRequest, MOST_TOKENS } from '@sluice/shared/contract/embedding-request';
-import { batchPaths } from './batch-paths.js';
+import { batchPaths, PAGE } from './batch-paths.js';
 import * as s from './parts.js';
 
 const requestFields = chatRequest.json.properties as Record<string, c.JsonSchema>;
@@ -100,6 +100,14 @@ const REQUEST_HEADERS = [
     description:
       'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
   },
+  {
+    name: 'x-gateway-deadline',
+    in: 'header',
+    required: false,
+    schema: c.text().json,
+    description:
+      'For a request in the background: until when it has time, as a duration up to 48h such as 90s, 15m or 6h, or as an instant. It takes the cheapest way that is over by then.',
+  },
 ];
 
 export const publicPaths: Record<string, Record<string, unknown>> = {
@@ -128,6 +136,34 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
         '200': s.json('The embeddings, as the provider wrote them.', c.embeddingList, COMPLETION_HEADERS),
         '202': s.json('It runs in the background.', c.backgroundRequest),
         ...CHAT_ERRORS,
+      },
+    },
+  },
+  '/v1/requests': {
+    servers: PUBLIC,
+    get: {
+      summary: 'List the workspace’s requests in the background, newest first.',
+      security: KEY,
+      parameters: [
+        s.inQuery('status', 'Only those of one status: in_progress, completed, failed or cancelled.'),
+        s.inQuery('after', 'Id of the last request of the page before.'),
+        s.inQuery('limit', 'How many at most.'),
+      ],
+      responses: {
+        '200': s.json('The requests.', c.listOf(c.backgroundRequest, PAGE)),
+        ...s.errors('invalid_request', 'invalid_api_key', 'service_unavailable'),
+      },
+    },
+  },
+  '/v1/requests/{id}/cancel': {
+    servers: PUBLIC,
+    post: {
+      summary: 'Cancel a request in the background. One that is being served is stopped.',
+      security: KEY,
+      parameters: [s.inPath('id', 'Id of the request, as the 202 has it.')],
+      responses: {
+        '200': s.json('The request.', c.backgroundRequest),
+        ...s.errors('invalid_api_key', 'not_found', 'conflict', 'service_unavailable'),
       },
     },
   },

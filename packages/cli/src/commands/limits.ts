@@ -71,6 +71,10 @@ const OPTIONS: Record<SetLimit, readonly [value: string, description: string]> =
     '<how>',
     'whether a request waits or is refused while other requests use up a limit or the budget; none: it waits',
   ],
+  keep_results_hours: [
+    '<n>',
+    'for how many hours answers of requests in the background are kept, up to 720; none: 24',
+  ],
   time_zone: ['<zone>', 'time zone of the budgets of `sluice budgets`, such as Europe/Berlin; none: UTC'],
 };
 

@@ -98,6 +98,7 @@ function toRequest(request: GatewayFile['request']) {
   const maxBytesInFlight = rest.maxBytesInFlight ?? Math.max(LEAST_IN_FLIGHT, maxBodyBytes);
   return {
     deadlineMs: rest.deadlineMs,
+    backgroundDeadlineMs: rest.backgroundDeadlineMs,
     maxBodyBytes,
     maxBytesInFlight,
     maxBytesInFlightPerWorkspace:

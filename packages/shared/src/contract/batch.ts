@@ -96,7 +96,7 @@ export type BatchView = s.Infer<typeof batchView>;
 export const batchInput = s.fields({
   input_file_id: s.text(),
   endpoint: s.choice(...BATCH_ENDPOINTS),
-  completion_window: s.literal('24h'),
+  completion_window: s.text().about('From `15m` to `48h`, such as `24h`.'),
   metadata: s.optional(s.orNull(s.record(s.text()))),
   output_expires_after: s.optional(s.fields({ anchor: s.literal('created_at'), seconds: s.whole() })),
 });

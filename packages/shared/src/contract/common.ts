@@ -11,6 +11,8 @@ export const MODEL: s.TextRule = {
 };
 
 export const COUNT: s.NumberRule = { min: 1, max: 1_000_000 };
+/** Of a request that nobody waits for, and of a batch. */
+export const LONGEST_DEADLINE_MS = 48 * 3_600_000;
 export const DURATION_MS: s.NumberRule = { min: 1, max: 3_600_000 };
 /** Per minute. */
 export const TOKENS: s.NumberRule = { min: 1, max: 1_000_000_000 };

@@ -1,4 +1,5 @@
 /** What callers of the public listener get. */
+import { textOrNull, wholeOrNull } from './common.js';
 import * as s from './structs.js';
 
 const open = (properties: s.JsonSchema, required: readonly string[]): s.JsonSchema => ({
@@ -65,8 +66,25 @@ export const modelListEntry = s.component('ModelListEntry', {
   ),
 });
 
+/** How a request in the background may have ended. */
+export const REQUEST_ENDS = ['completed', 'failed', 'cancelled'] as const;
+export type RequestEnd = (typeof REQUEST_ENDS)[number];
+/** A list of requests may be asked for one of these. */
+export const LISTED_STATUSES = ['in_progress', ...REQUEST_ENDS] as const;
+
+/** Times are in seconds. */
 export const backgroundRequest = s.component('BackgroundRequest', {
   id: s.text(),
   object: s.literal('request'),
-  status: s.literal('in_progress'),
+  status: s.choice('in_progress', 'cancelling', ...REQUEST_ENDS),
+  model: textOrNull,
+  created_at: s.whole(),
+  deadline_at: s.whole().about('When it is given up.'),
+  ended_at: wholeOrNull,
+  place: wholeOrNull.about(
+    'How many requests are served before it, itself included. 0: it is being served. Null: it is over, or does not wait for a turn yet.',
+  ),
+  expected_at: wholeOrNull.about('When it will most likely be answered.'),
+  error_code: textOrNull,
 });
+export type BackgroundRequestObject = s.Infer<typeof backgroundRequest>;

@@ -1,7 +1,7 @@
 /** gateway.yaml. */
 import { isIP } from 'node:net';
 import { grantInput } from './access.js';
-import { COUNT, DURATION_MS, ID, id, label } from './common.js';
+import { COUNT, DURATION_MS, ID, id, LONGEST_DEADLINE_MS, label } from './common.js';
 import { classes, classMistakes } from './priority.js';
 import { provider } from './provider.js';
 import { ALIAS, routeInputFor } from './route.js';
@@ -26,6 +26,8 @@ const bodiesInFlight = s.optional(
 
 const request = section({
   deadline_ms: s.withDefault(s.whole(DURATION_MS), 300_000),
+  /** The same for a request in the background that names no deadline. */
+  background_deadline_ms: s.withDefault(s.whole({ min: 1, max: LONGEST_DEADLINE_MS }), 3_600_000),
   max_body_bytes: maxBodyBytes,
   /** The most bytes of bodies that an api process has accepted and not yet answered. */
   max_bytes_in_flight: bodiesInFlight,

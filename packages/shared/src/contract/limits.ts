@@ -30,6 +30,9 @@ const limitFields = {
     .about(
       'What a request does while all places, the requests of a minute, or the money left are taken by others. Null: it waits, up to the waiting time of its provider.',
     ),
+  keep_results_hours: s
+    .orNull(s.whole({ min: 1, max: 720 }))
+    .about('For how long the answers of its requests in the background are kept. Null: 24.'),
   time_zone: s
     .orNull(timeZone)
     .about('Whose hours, days, weeks and months `budgets` are for, such as Europe/Berlin. Null: UTC.'),

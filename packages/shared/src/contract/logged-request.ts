@@ -34,6 +34,7 @@ const attempt = s.fields({
     why: s.text().about('Which field of the request the model does not take. It was passed over for that.'),
     adapted: s.list(s.text()).about('What was changed in the request for this model.'),
     upstream_id: s.text(),
+    tier: s.text().about('The tier that the gateway chose. Absent: the caller’s, or the standard one.'),
     api: s.choice('responses', 'embeddings').about('The provider’s endpoint. Absent: the one for chats.'),
     /** It was no call, but a line of the provider's own batch, whose id is `upstream_id`. */
     via: s.literal('provider_batch'),
@@ -91,6 +92,16 @@ export const loggedRequest = s.component('Request', {
     'Another entry of the chain than the first served it, or another member of a group than the chosen one.',
   ),
   priority: s.choice(...PRIORITIES).about('Its class.'),
+  plan: s
+    .orNull(
+      s.fields({
+        deadline_at: moment,
+        via: s.orNull(s.choice('standard', 'flex', 'provider_batch')),
+        standard_usd: s.orNull(usd).about('What the answer would have cost at the standard tier when the request came.'),
+        missed: s.flag,
+      }),
+    )
+    .about('Set for a request with a deadline of its own: which way it went. Null: it had none.'),
   instead_of: textOrNull.about('What the caller named, where a spent budget sent it to another route.'),
   tags: s.record(s.text()),
   user: textOrNull.about('The caller’s own end user.'),

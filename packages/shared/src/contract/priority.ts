@@ -51,13 +51,13 @@ function lower(a: Priority, b: Priority): Priority {
   return rankOf(a) > rankOf(b) ? a : b;
 }
 
-/** How long a request may wait for its turn. A background request may wait until its deadline. */
+/** How long a request may wait for its turn. A background request, and one that names a deadline, may wait until it. */
 export function waitUntil(
-  { priority, deadline }: { priority?: Priority; deadline: number },
+  { priority, deadline, plan }: { priority?: Priority; deadline: number; plan?: unknown },
   now: number,
   maxWaitMs: number,
 ): number {
-  return priority === 'background' ? deadline : Math.min(now + maxWaitMs, deadline);
+  return priority === 'background' || plan !== undefined ? deadline : Math.min(now + maxWaitMs, deadline);
 }
 
 export function presentClasses(key: KeyPriority): ShownClasses {

@@ -96,6 +96,20 @@ export const budgetMonth = s.component('BudgetMonth', {
 });
 export type BudgetMonth = s.Infer<typeof budgetMonth>;
 
+export const saving = s.component('Saving', {
+  object: s.literal('saving'),
+  workspace: s.text(),
+  /** `2026-11`, UTC. */
+  month: s.text(),
+  requests: s.whole().about('Requests with a deadline of their own that are over.'),
+  missed: s.whole().about('Those that were not answered before it.'),
+  cost_usd: usd,
+  standard_usd: usd.about('What the same answers would have cost at the standard tier when the requests came.'),
+  saved_usd: usd,
+});
+export type Saving = s.Infer<typeof saving>;
+export type SavingList = List<Saving>;
+
 export const budget = s.component('Budget', {
   object: s.literal('budget'),
   workspace: s.text(),

@@ -9,6 +9,7 @@ export const EVENT_TYPES = [
   'batch.cancelled',
   'request.completed',
   'request.failed',
+  'request.cancelled',
   'budget.threshold',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -1,6 +1,7 @@
 /** Erases what Redis has of a workspace beside its record, keys and routes. */
 import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
+import { LISTED_STATUSES } from '../contract/completion.js';
 import { FILE_PURPOSES, type KeyNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
@@ -37,6 +38,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.webhookDeliveries(workspace),
     names.webhookOrder(workspace),
   );
+  await cancelRequests(redis, names, workspace);
   await eraseFiles(redis, names, workspace);
   await eraseBatches(redis, names, workspace);
 }
@@ -48,6 +50,23 @@ export async function forgetRevokedKeys(redis: Redis, names: KeyNames, workspace
     const [next, fields] = await redis.hscan(names.revokedKeyIds, cursor, 'COUNT', AT_ONCE);
     const meant = fields.filter((_, i) => i % 2 === 0 && fields[i + 1]?.endsWith(` ${workspace}`));
     if (meant.length > 0) await redis.hdel(names.revokedKeyIds, ...meant);
+    cursor = next;
+  } while (cursor !== '0');
+}
+
+/** An api process ends the requests in the background that are under way. */
+async function cancelRequests(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+  await redis.del(...['all', ...LISTED_STATUSES].map((status) => names.requests(workspace, status)));
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.zscan(names.requestsDue, cursor, 'COUNT', AT_ONCE);
+    for (let i = 0; i < found.length; i += 2) {
+      const member = found[i] ?? '';
+      if (member.slice(0, -65) !== workspace) continue;
+      const record = names.idempotency(workspace, member.slice(-64));
+      if (await redis.exists(record)) await redis.hset(record, 'cancel', '1');
+      await redis.zadd(names.requestsDue, 'XX', '0', member);
+    }
     cursor = next;
   } while (cursor !== '0');
 }

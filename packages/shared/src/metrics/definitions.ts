@@ -202,7 +202,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: [],
-    help: 'Age of the oldest batch that is under way; at 24 hours it expires. The same from every api process.',
+    help: 'Age of the oldest batch that is under way; it expires at the end of its completion window. The same from every api process.',
   },
   batchLines: {
     name: 'gateway_batch_lines_total',
@@ -381,6 +381,27 @@ export const METRICS = {
     roles: WORKER,
     labels: ['workspace', 'route', 'provider', 'model'],
     help: 'Provider cost of served requests; route is (direct) for a request by model id.',
+  },
+  deadlines: {
+    name: 'gateway_deadline_requests_total',
+    type: 'counter',
+    roles: BOTH,
+    labels: ['via', 'result'],
+    help: 'Requests with a deadline of their own that are over. via is standard, flex, provider_batch, or none; result is in_time, missed (not answered before the deadline) or failed.',
+  },
+  putOff: {
+    name: 'gateway_deadline_put_off_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'tier'],
+    help: 'How often a request with a deadline was put off: for a cheaper hour, or after a call at this tier.',
+  },
+  saved: {
+    name: 'gateway_saved_usd_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['workspace'],
+    help: 'What requests with a deadline have cost less than the standard tier would have when they came.',
   },
   unknownBills: {
     name: 'gateway_unknown_bills_total',

@@ -19,6 +19,9 @@ export const DISPLACED_STAYS = 2;
 /** From this version on a job may ask for embeddings. */
 export const EMBEDDINGS = 3;
 
+/** From this version on workers take jobs that have time until a deadline (queue/plan.ts). */
+export const DEADLINES = 3;
+
 /** The number of what older versions wrote without a number. */
 const FIRST = 1;
 

@@ -19,9 +19,11 @@ import {
   MODELS_JOB,
   type ModelsJob,
   providerOf,
+  type ReplyHead,
   TEST_JOB,
   type TestJob,
 } from './job.js';
+import { planText } from './plan.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import {
   ADDED,
@@ -38,6 +40,8 @@ import {
   moveScript,
   type PassOnResult,
   passOnScript,
+  placeScript,
+  postponeScript,
   reserveAgainScript,
   type SettleResult,
   settleScript,
@@ -149,6 +153,27 @@ export class ChatQueue {
     return result;
   }
 
+  /** A request by the key of its job, and how many workers have begun with it. */
+  async read(jobKey: string): Promise<{ job: ChatJob; starts: number } | undefined> {
+    const [data, starts, request] = await this.redis.hmget(jobKey, 'data', 'ats', 'request');
+    if (!data) return undefined;
+    const job = JSON.parse(data) as ChatJob;
+    job.request = request ?? (await this.redis.getBuffer(jobKey + LARGE_REQUEST)) ?? '';
+    return { job, starts: Number(starts ?? 0) };
+  }
+
+  /** How many jobs run before this one, itself included. 0: it runs. Negative: it waits for this moment first. */
+  placeOf(job: ChatJob): Promise<number> {
+    return placeScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job) });
+  }
+
+  /** Tells the api process that has accepted a request how another one has ended it. */
+  async tellAccepting(job: ChatJob, head: ReplyHead): Promise<void> {
+    const inbox = this.parts.names.inbox(job.inbox);
+    const text = stamp(JSON.stringify(head), job);
+    await this.redis.xadd(inbox, 'NOMKSTREAM', '*', 'id', job.requestId, 'head', text, 'body', '');
+  }
+
   /** Returns the jobs that Redis does not have. */
   async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
     const { names } = this.parts;
@@ -189,7 +214,18 @@ export class ChatQueue {
       rate: this.#rateOf(moved),
       used,
       token,
+      plan: moved.plan && planText(moved, moved.plan),
     });
+  }
+
+  /** Puts off a job that has time, until this moment. False when this run has lost the job. */
+  async postpone(job: ChatJob, lock: string, again: number, used: string): Promise<boolean> {
+    if (!job.plan) return false;
+    const args = {
+      ...{ jobId: jobIdOf(job), token: lock, again: Math.round(again), used },
+      ...{ data: dataOf(job), plan: planText(job, job.plan) },
+    };
+    return (await postponeScript(this.redis, { queue: this.#prefixOf(job) }, args)) === 1;
   }
 
   /** Counts the start of a job that is about to be called. False when this run has lost the job. */
@@ -311,6 +347,7 @@ export class ChatQueue {
       inboxPrefix: this.parts.names.inbox(''),
       rate: this.#rateOf(job),
       atCall: countsAtCall(job) ? 1 : '',
+      plan: job.plan && planText(job, job.plan),
     };
   }
 

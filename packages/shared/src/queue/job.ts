@@ -51,6 +51,8 @@ export interface Attempt {
   adapted?: string[];
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
+  /** The tier that the gateway chose for it, where it is not the standard one. */
+  tier?: string;
   /** The endpoint that was called, where it is not the one for chats. */
   api?: CalledApi;
   /** It was no call, but a line of the provider's own batch, whose id is `upstreamId`. */
@@ -63,6 +65,20 @@ export interface Attempt {
   reported?: number;
   /** What it costs by the price list. Set beside `reported`, where the list has a price. */
   listed?: number;
+}
+
+/** Of a request that has time until its deadline (plan.ts). */
+export interface Plan {
+  /** Its latest safe start. From then on it does not wait for a better price. */
+  urgentAt: number;
+  /** The rank of the highest class that its key may name. */
+  highest: number;
+  /** The time that other requests need after it: those of the same batch. */
+  marginMs?: number;
+  /** How often it was put off after a call that failed. */
+  tries?: number;
+  /** The provider has refused it at flex, or too often. */
+  withoutFlex?: boolean;
 }
 
 /**
@@ -108,6 +124,8 @@ export interface ChatJob {
   user?: string;
   /** The caller does not wait, so the request goes on without the api process that accepted it. */
   inBackground?: boolean;
+  /** It has time until its deadline, and takes the cheapest way that is over by then (plan.ts). */
+  plan?: Plan;
   /** The batch that has the request as a line. The outcome is kept for the batch too. */
   batch?: string;
   /** `traceparent` of the request, if it is traced. */

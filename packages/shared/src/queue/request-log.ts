@@ -34,12 +34,28 @@ export interface LogEntry {
   user?: string;
   /** What the caller named, where a spent budget sent the request to the route of `route`. */
   insteadOf?: string;
+  /** Set for a request that had time until a deadline. */
+  plan?: LoggedPlan;
   /** Set when a provider answered. */
   served?: ServedCall;
   /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
   count?: number;
   /** When the last of these refusals ended. */
   lastAt?: number;
+}
+
+/** Which way a request with a deadline went. */
+export const PLANNED_WAYS = ['standard', 'flex', 'provider_batch'] as const;
+export type PlannedWay = (typeof PLANNED_WAYS)[number];
+/** The way of a request that was not served. */
+export const NO_WAY = 'none';
+
+export interface LoggedPlan {
+  deadline: number;
+  /** Absent: it was not served. */
+  via?: PlannedWay;
+  /** What the same answer would have cost at the standard tier when the request came, in picodollars. */
+  standardCost?: number;
 }
 
 export interface ServedCall {
@@ -67,6 +83,12 @@ export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
   if (served.entry !== undefined) return served.entry > 0;
   // The first entry served, or an older version wrote the log entry without an index.
   return served.provider !== first?.provider || served.model !== first.model;
+}
+
+/** Whether a request was not answered before the deadline that its caller named. */
+export function isMissed({ plan, served, settledAt, reason }: LogEntry): boolean {
+  if (!plan) return false;
+  return served ? settledAt > plan.deadline : reason === 'deadline';
 }
 
 /** Whether the cost is the one that the provider reported. */
@@ -103,6 +125,7 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
   if (job.tags) entry.tags = job.tags;
   if (job.user !== undefined) entry.user = job.user;
   if (job.insteadOf !== undefined) entry.insteadOf = job.insteadOf;
+  if (job.plan) entry.plan = { deadline: Math.round(job.deadline) };
   return entry;
 }
 

@@ -58,6 +58,8 @@ export interface AddArgs extends TurnArgs {
   rate: string;
   /** 1 when the starts of the job count at its call. */
   atCall: 1 | '';
+  /** Set for a job that has time (plan.ts). */
+  plan: string | undefined;
 }
 
 /**
@@ -115,8 +117,9 @@ export const withdrawScript = load<
 export const passOnScript = load<
   PassOnResult,
   MoveKeys,
-  AddArgs & { fromId: string; died: number; requestId: string; notice: string }
+  Omit<AddArgs, 'plan'> & { fromId: string; died: number; requestId: string; notice: string }
 >('pass-on');
+export const placeScript = load<number, QueueKeys, { jobId: string }>('place');
 export const missingScript = load<number[], { jobKeys: readonly string[] }>('missing');
 export const lookScript = load<
   [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number, parked: number],
@@ -133,6 +136,11 @@ export const takeScript = load<
   QueueKeys,
   { token: string; lockMs: number; most: number; worker: string }
 >('take');
+export const postponeScript = load<
+  0 | 1,
+  QueueKeys,
+  { jobId: string; token: string; again: number; data: string; plan: string; used: string }
+>('postpone');
 export const beginScript = load<0 | 1, QueueKeys, { jobId: string; lock: string }>('begin');
 export const keepResponseScript = load<
   0 | 1,

@@ -76,6 +76,10 @@ export interface KeyNames {
   keptAnswers(workspace: string): string;
   /** The sum of the bytes of these answers. */
   keptAnswerBytes(workspace: string): string;
+  /** A workspace's requests in the background, all of them or those of one status, by when they were accepted. */
+  requests(workspace: string, status: string): string;
+  /** The requests in the background that are under way, `<workspace>:<digest>`, by when an api process looks at them. */
+  requestsDue: string;
   /** How a request ended. Requests that waited for it look here. */
   outcome(requestId: string): string;
   /** File id → record. The bytes are in the store of files. */
@@ -201,6 +205,8 @@ export function keyNames(cell: string): KeyNames {
     money: (workspace, key = '') => `${prefix}:money:${workspace}:${key}`,
     budgets: (workspace) => `${prefix}:budgets:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
+    requests: (workspace, status) => `${prefix}:requests:${status}:${workspace}`,
+    requestsDue: `${prefix}:requests-due`,
     keptAnswers: (workspace) => `${prefix}:kept-answers:${workspace}`,
     keptAnswerBytes: (workspace) => `${prefix}:kept-answer-bytes:${workspace}`,
     outcome: (requestId) => `${prefix}:outcome:${requestId}`,

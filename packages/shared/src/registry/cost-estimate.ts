@@ -57,6 +57,15 @@ export class CostEstimate {
     return typeof amount === 'string' ? 0 : amount;
   }
 
+  /** Whether the entry's model has a cheaper tier that the gateway may choose, or cheaper hours. */
+  mayBeCheaper({ provider, model }: ChainEntry): boolean {
+    const prices = this.providers.get(provider)?.prices;
+    const facts = prices === undefined ? undefined : this.registry().find(prices, model);
+    return (
+      facts !== undefined && (facts.bandTables !== undefined || facts.priceTable[0].serviceTiers.has('flex'))
+    );
+  }
+
   /** A field of the request that the gateway does not know and that an entry of the chain may act on. */
   unknownField(chain: readonly ChainEntry[], request: ChatRequest): string | undefined {
     const field = unknownFieldOf(request);

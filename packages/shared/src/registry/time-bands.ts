@@ -31,6 +31,19 @@ export function bandsWithin<B extends { band: TimeBand }>(
   return found;
 }
 
+/** The moments after `from` and before `until` at which the prices may change, in order. */
+export function bandEdges(
+  bands: readonly { band: TimeBand }[],
+  from: number,
+  until: number,
+): readonly number[] {
+  const edges = new Set(bands.flatMap(({ band }) => [0, minuteOf(band.from), minuteOf(band.to)]));
+  const found: number[] = [];
+  for (let day = from - (from % DAY_MS); day < until; day += DAY_MS)
+    for (const edge of edges) found.push(day + edge * MINUTE_MS);
+  return found.filter((at) => at > from && at < until).sort((a, b) => a - b);
+}
+
 function holdsAt({ from, to, days }: TimeBand, at: number): boolean {
   if (days && !days.includes(DAYS[new Date(at).getUTCDay()] ?? 'sun')) return false;
   const minute = (at % DAY_MS) / MINUTE_MS;

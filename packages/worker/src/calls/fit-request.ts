@@ -134,6 +134,15 @@ function changeMessages(
   fitted.adapted.push(words);
 }
 
+/** The request at another tier than the caller's. */
+export function withTier(request: ChatRequest, tier: string): ChatRequest {
+  const fitted: FittedRequest = { request, adapted: [] };
+  change(fitted, undefined, (fields) => {
+    fields.service_tier = tier;
+  });
+  return fitted.request;
+}
+
 /** Changes a copy of the request. Messages that are held as bytes stay so. */
 function change(fitted: FittedRequest, words: string | undefined, edit: (fields: ChatRequest) => void): void {
   const held = heldMessages(fitted.request);

@@ -29,6 +29,7 @@ import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { withTier } from '../calls/fit-request.js';
 import type { ModelFit } from '../calls/model-fit.js';
 import { waitBeforeRetry } from '../calls/retry-wait.js';
 import type { Run } from '../calls/run.js';
@@ -43,6 +44,7 @@ import {
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
+import type { Planner } from './planner.js';
 import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import { LockLost, type SettlementMaker } from './settlement-maker.js';
@@ -63,7 +65,8 @@ export interface ChatProcessorParts {
   settlements: SettlementMaker;
   estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
-  queue: Pick<ChatQueue, 'begin'>;
+  queue: Pick<ChatQueue, 'begin' | 'postpone'>;
+  planner: Planner;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
@@ -142,7 +145,13 @@ export class ChatProcessor {
 
     // A call in the background has to be ended at the provider first.
     if (run.signal.reason && !progress.begun) return settlements.cancelled(progress.job, run);
-    const request = this.#read(job);
+    let request = this.#read(job);
+    if (job.plan && !progress.begun) {
+      const decided = await this.parts.planner.decide(job, job.plan, entry, request);
+      if (decided.as === 'wait') return this.#putOff(progress, run, decided.until);
+      ({ tier: progress.tier, limitMs: progress.limitMs } = decided);
+      if (decided.tier !== undefined) request = withTier(request, decided.tier);
+    }
     const tier = tierApart(request);
     const blocked = progress.begun
       ? undefined
@@ -152,6 +161,8 @@ export class ChatProcessor {
           ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
           : (availability.blocked(entry.provider, entry.model, tier) ??
             (await calls.mayCall(entry, job, tier)));
+    if (blocked && job.plan && now + blocked.retryAfterMs < job.plan.urgentAt)
+      return this.#putOff(progress, run, now + blocked.retryAfterMs);
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));
@@ -205,6 +216,9 @@ export class ChatProcessor {
       }
       if (failure.outcome === 'unknown' && job.onCrash === 'fail')
         return settlements.failed(progress.job, connectionLost());
+      const again = job.plan && this.parts.planner.whenAgain(progress, job.plan, entry, failure);
+      if (again !== undefined && (await this.#coverLost(progress, request, entry)))
+        return this.#putOff(progress, run, again);
       const waitMs = waitBeforeRetry(call, failure);
       const runsAgain = failure.outcome === 'unknown' && timesUnknown(progress.job) < MAX_STARTS;
       const isLast = call >= (entry.retries ?? 0);
@@ -220,6 +234,20 @@ export class ChatProcessor {
         return fallback.fail(progress, request, failure);
       if (run.signal.reason) return settlements.cancelled(progress.job, run);
     }
+  }
+
+  /** A request that has time waits for this moment in its queue. */
+  async #putOff(progress: Progress, run: Run, until: number): Promise<undefined> {
+    const { job } = progress;
+    job.queuedAt = until;
+    this.parts.metrics.putOff(entryOf(job).provider, progress.tier);
+    if (!(await this.parts.queue.postpone(job, run.token, until, usedBy(progress)))) throw new LockLost();
+  }
+
+  /** Whether the budget covers another call, where the last one may be billed. */
+  async #coverLost(progress: Progress, request: ChatRequest, entry: ChainEntry): Promise<boolean> {
+    if (progress.job.attempts.at(-1)?.estimate === undefined) return true;
+    return this.#coverAgain(progress, request, entry, 1);
   }
 
   /** Whether the workspace's budget covers more calls than were reserved. False while Redis does not answer. */

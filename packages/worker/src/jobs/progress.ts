@@ -11,6 +11,9 @@ export interface Progress {
   token: string;
   /** Only set when a limit per minute or a pool of keys concerns the job. */
   rate?: JobRate;
+  /** The tier that the gateway has chosen for the next call, and how long the call may take. */
+  tier?: string | undefined;
+  limitMs?: number | undefined;
   /** A call in the background that an earlier run of the job has begun, and that this run has not asked for yet. */
   begun?: BegunCall | undefined;
 }

@@ -124,7 +124,7 @@ export class ProviderCalls {
     let background = isResumed(job, entry)
       ? this.#backgroundOf(upstream, progress, entry, run, begun)
       : undefined;
-    const limitMs = this.#limitMs(entry);
+    const limitMs = progress.limitMs ?? this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
     let silences = background ? undefined : this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
@@ -173,6 +173,7 @@ export class ProviderCalls {
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
+    if (progress.tier !== undefined) attempt.tier = progress.tier;
     const { api } = to;
     if (api) attempt.api = api;
     if (adapted.length > 0) attempt.adapted = adapted;

@@ -6,7 +6,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import { type ChainEntry, type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
-import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
+import { failedLogEntry, type LoggedPlan, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { OutputTally } from '@sluice/shared/queue/usual-output';
@@ -58,9 +58,11 @@ export class SettlementMaker {
     if (estimate !== undefined) job = withEstimate(job, estimate);
     if (report) job = withReport(job, report);
     const booked = job.attempts.at(-1)?.estimate;
+    const log = servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, now);
+    if (log.plan) this.#planned(log.plan, job, prices, model, response);
     return {
       job,
-      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, now),
+      log,
       head: {
         queueMs: job.queueMs,
         attempts: countCalls(job.attempts),
@@ -86,6 +88,16 @@ export class SettlementMaker {
     };
   }
 
+  /** Adds which way a request with a deadline went, and what the way of any other would have cost. */
+  #planned(plan: LoggedPlan, job: ChatJob, prices: string, model: string, response: ParsedResponse): void {
+    const { via, tier } = job.attempts.at(-1) ?? {};
+    plan.via = via ?? (tier === 'flex' ? tier : 'standard');
+    const { usage, hasAudio } = response;
+    const billed = hasAudio ? { usage, hasAudio } : { usage };
+    const { price, cost } = this.parts.pricing.of(prices, model, billed, job.acceptedAt);
+    if (price) plan.standardCost = cost;
+  }
+
   failed(job: ChatJob, error: ErrorInfo): Settlement {
     const log = failedLogEntry(job, error.code, reasonOf(error), this.parts.clock.now());
     const sealed = sealError(this.parts.payloads, error, answerContext(job));
@@ -96,8 +108,8 @@ export class SettlementMaker {
   /** The caller has hung up, so only the log is written. If another worker has the job, that worker settles it. */
   cancelled(job: ChatJob, run: Run): Settlement {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
-    const reason = 'caller_left';
-    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.', reason };
+    const error = job.inBackground ? CANCELLED : HUNG_UP;
+    const { reason } = error;
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return { job, log: failedLogEntry(job, 'cancelled', reason, this.parts.clock.now()), head };
   }
@@ -120,6 +132,18 @@ export class SettlementMaker {
     this.parts.logger.warn({ requestId, error: String(error) }, 'settling a result is tried again');
   }
 }
+
+const HUNG_UP = {
+  code: 'service_unavailable',
+  message: 'The caller hung up.',
+  reason: 'caller_left',
+} as const satisfies ErrorInfo;
+/** Nobody waits for a request in the background. Its caller asks for it later. */
+const CANCELLED = {
+  code: 'conflict',
+  message: 'The request was cancelled.',
+  reason: 'cancelled',
+} as const satisfies ErrorInfo;
 
 function toAdapted(words: readonly string[] | undefined): { adapted?: string } {
   return words === undefined ? {} : { adapted: words.join('; ') };

@@ -15,7 +15,14 @@ import {
   isRateLimit,
 } from '@sluice/shared/outcomes';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
-import { isAsReported, type LogEntry } from '@sluice/shared/queue/request-log';
+import {
+  isAsReported,
+  isMissed,
+  type LogEntry,
+  type LoggedPlan,
+  NO_WAY,
+  PLANNED_WAYS,
+} from '@sluice/shared/queue/request-log';
 import type { Verdict } from '../answer-check/schema-checker.js';
 import { compareReported, REPORT_RESULTS } from '../calls/reported-cost.js';
 
@@ -39,6 +46,9 @@ export class WorkerMetrics {
   readonly #unpriced;
   readonly #reported;
   readonly #beyondLimit;
+  readonly #deadlines;
+  readonly #putOff;
+  readonly #saved;
   readonly #fallbacks;
   readonly #rateLimited;
   readonly #recovered;
@@ -73,6 +83,11 @@ export class WorkerMetrics {
     this.#unpriced = metrics.counter('unpriced');
     this.#reported = metrics.counter('reportedCosts');
     this.#beyondLimit = metrics.counter('usageBeyondLimit');
+    this.#deadlines = metrics.counter('deadlines');
+    for (const via of PLANNED_WAYS) this.#deadlines.inc({ via, result: 'in_time' }, 0);
+    for (const result of ['missed', 'failed']) this.#deadlines.inc({ via: NO_WAY, result }, 0);
+    this.#putOff = metrics.counter('putOff');
+    this.#saved = metrics.counter('saved');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#rateLimited = metrics.counter('rateLimited');
     this.#recovered = metrics.counter('jobsRecovered');
@@ -95,6 +110,7 @@ export class WorkerMetrics {
     for (const result of REPORT_RESULTS) this.#reported.inc({ provider, model: OTHER, result }, 0);
     for (const outcome of BATCH_LINE_OUTCOMES) this.#batchLines.inc({ provider, outcome }, 0);
     for (const result of BATCH_STEP_RESULTS) this.#batchSteps.inc({ provider, result }, 0);
+    for (const tier of ['standard', 'flex']) this.#putOff.inc({ provider, tier }, 0);
     for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
     this.#knowModel(provider, OTHER);
   }
@@ -117,6 +133,7 @@ export class WorkerMetrics {
     this.models.update(directory);
     const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
     for (const { id: workspace, routes } of this.workspaces.labelled(directory)) {
+      this.#saved.inc({ workspace }, 0);
       for (const { provider, model } of direct)
         this.#zeroCost({ workspace, route: routeLabel(null), provider, model });
       for (const [route, { chain }] of routes) {
@@ -171,6 +188,7 @@ export class WorkerMetrics {
       const labels = { ...this.workspaces.of(workspace, route), provider, model };
       this.#estimated.inc(labels, estimate / PICODOLLARS_PER_USD);
     }
+    if (entry.plan) this.#planned(entry, entry.plan);
     if (!served) return;
     const { provider, usage, cost, price } = served;
     const model = this.models.of(provider, served.model);
@@ -190,6 +208,20 @@ export class WorkerMetrics {
     count('cached_input', usage.cachedInput);
     count('cache_write', usage.cacheWrite + usage.cacheWrite1h);
     count('output', usage.output);
+  }
+
+  #planned(entry: LogEntry, { via, standardCost = 0 }: LoggedPlan): void {
+    const { served, workspace, route } = entry;
+    const result = isMissed(entry) ? 'missed' : served ? 'in_time' : 'failed';
+    this.#deadlines.inc({ via: via ?? NO_WAY, result });
+    // A price may have risen meanwhile. A counter does not fall.
+    const saved = Math.max(0, standardCost - (served?.cost ?? 0)) / PICODOLLARS_PER_USD;
+    if (served) this.#saved.inc({ workspace: this.workspaces.of(workspace, route).workspace }, saved);
+  }
+
+  /** A request with a deadline waits again. */
+  putOff(provider: string, tier = 'standard'): void {
+    this.#putOff.inc({ provider, tier });
   }
 
   #countTags(workspace: string, tags: Record<string, string>, usd: number): void {

@@ -4,13 +4,15 @@
 -- A request is `known` when it has been answered or is in a job, and only then: whoever is told so gets an answer. For a
 -- moment a request is begun and in no job yet (`beginning`). If that lasts, its process has died or was stopped, and the key
 -- is free. The request that did not get to a queue is marked as settled, so that its process cannot queue it later.
--- KEYS: recordKey, webhooksKey, markKey, clockKey, keyKey?
--- ARGV: requestId, deadline, ttl, workspace, jobs, digest, fingerprints...
+-- KEYS: recordKey, webhooksKey, markKey, clockKey, allKey, underWayKey, dueKey, keyKey?
+-- ARGV: requestId, deadline, ttl, workspace, jobs, digest, model, keptMs, most, fingerprints...
 -- INCLUDE: ../../../../shared/src/redis/lua/parts/read-clock.lua
+-- INCLUDE: ../../../../shared/src/queue/lua/parts/list-end.lua
 
 -- An api process that has begun a request puts it on a queue within this time, unless it has died or was stopped.
 local QUEUED_WITHIN_MS = 15000
 
+if most ~= '' and redis.call('ZCARD', underWayKey) >= tonumber(most) then return {'full', ''} end
 if keyKey then
   local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
   if known then
@@ -27,6 +29,7 @@ if keyKey then
     end
     if math.abs(now - begun) < QUEUED_WITHIN_MS then return {'beginning', before} end
     redis.call('DEL', recordBefore)
+    listEnd(recordBefore, workspace, before)
     local markBefore = string.sub(markKey, 1, -#requestId - 1) .. before
     redis.call('SET', markBefore, 'superseded', 'NX', 'PX', math.max(0, latest - now) + GRACE_MS)
   end
@@ -35,8 +38,13 @@ if keyKey then
   redis.call('PEXPIRE', keyKey, ttl)
   redis.call('HSET', recordKey, 'key', digest)
 end
-redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline, 'begun', string.format('%.0f', now),
-  'jobs', jobs)
+local begun = string.format('%.0f', now)
+redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline, 'begun', begun, 'jobs', jobs,
+  'of', workspace, 'model', model, 'keep', keptMs)
+redis.call('ZADD', allKey, begun, requestId)
+redis.call('ZREMRANGEBYRANK', allKey, 0, -MOST_LISTED - 1)
+redis.call('ZADD', underWayKey, begun, requestId)
+redis.call('ZADD', dueKey, deadline, workspace .. string.sub(recordKey, -65))
 if redis.call('EXISTS', webhooksKey) == 1 then redis.call('HSET', recordKey, 'tell', workspace) end
 redis.call('PEXPIRE', recordKey, ttl)
 return {'new', requestId}

@@ -16,6 +16,11 @@ const TOKENS: readonly (readonly [TokenType, string])[] = [
   ['output', 'Output'],
 ];
 
+const WAYS = {
+  standard: 'the standard tier',
+  flex: 'flex',
+  provider_batch: 'the provider’s own batch API',
+} as const;
 const PICODOLLARS_PER_USD_PER_MILLION = 1e6;
 
 interface RequestViewProps {
@@ -96,6 +101,14 @@ function Details({ request, keyName }: { request: PresentedRequest } & Pick<Requ
           <span class="wrap">{route ?? model}</span>
         </Fact>
         <Fact name="Priority">{request.priority}</Fact>
+        {request.plan && (
+          <Fact name="Deadline">
+            {moment(request.plan.deadline_at)}
+            {request.plan.missed && <b class="mistake"> missed</b>}
+            {request.plan.via && `; by ${WAYS[request.plan.via]}`}
+            {request.plan.standard_usd && `; ${usd(request.plan.standard_usd)} at the standard tier`}
+          </Fact>
+        )}
         {request.user !== null && (
           <Fact name="End user">
             <span class="wrap">{request.user}</span>

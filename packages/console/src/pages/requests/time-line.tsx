@@ -68,6 +68,7 @@ function AttemptStep({ attempt, number, range, total }: AttemptProps) {
     why,
     adapted,
     via,
+    tier,
     api,
   } = attempt;
   const tone = outcomeTone(outcome);
@@ -83,6 +84,7 @@ function AttemptStep({ attempt, number, range, total }: AttemptProps) {
           {message && <>; it said “{message}”</>}
           {why && <>; {why}</>}
           {api && `; by its ${api} endpoint`}
+          {tier && `; at the tier ${tier}`}
           {via && '; a line of the provider’s own batch'}
           {adapted && <>; {adapted.join(', ')}</>}
           {first_token_ms !== undefined && `; it began after ${duration(first_token_ms)}`}

@@ -1,4 +1,4 @@
-import type { BudgetList, Spend } from '@sluice/shared/admin-api';
+import type { BudgetList, SavingList, Spend } from '@sluice/shared/admin-api';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted, usd, usdShort } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
@@ -10,6 +10,7 @@ import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
 import { RangeFields } from './range-fields.js';
+import { Savings } from './savings.js';
 import { PERIODS, readRange } from './spend-range.js';
 import { fieldsOf, GROUPS, type GroupRow, groupRows, sumOthers, toSeries } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
@@ -56,6 +57,9 @@ function SpendOfAll({ place }: { place: Place }) {
   }, [spend.data]);
   const budgets = usePoll('budgets', EVERY_MS, (client, signal) =>
     client.get<BudgetList>('/budgets', signal),
+  );
+  const savings = usePoll('savings', EVERY_MS, (client, signal) =>
+    client.get<SavingList>('/savings', signal),
   );
   const series = useMemo(
     () => spend.data && toSeries(spend.data, { by, tag }, period),
@@ -149,6 +153,7 @@ function SpendOfAll({ place }: { place: Place }) {
           />
         </>
       )}
+      {savings.data && <Savings savings={savings.data} />}
       {budgets.data ? <Budgets budgets={budgets.data} /> : <Waiting polled={budgets} />}
     </Page>
   );

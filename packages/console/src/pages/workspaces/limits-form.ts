@@ -19,6 +19,7 @@ export const NUMBER_LIMITS: readonly NumberLimit[] = [
   { name: 'concurrent_requests', label: 'Calls at a time', hint: 'Empty: no limit' },
   { name: 'requests_per_minute', label: 'Requests a minute', hint: 'Empty: no limit' },
   { name: 'tokens_per_minute', label: 'Tokens a minute', hint: 'Empty: no limit' },
+  { name: 'keep_results_hours', label: 'Hours that background answers are kept', hint: 'Empty: 24' },
   { name: 'weight', label: 'Weight', hint: 'Turns in a queue for each turn of another workspace' },
 ];
 

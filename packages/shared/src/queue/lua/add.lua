@@ -5,7 +5,7 @@
 -- INCLUDE: parts/push.lua
 -- INCLUDE: parts/is-full.lua
 -- KEYS: queue, settledKey?
--- ARGV: jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall
+-- ARGV: jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall, plan?
 
 share, class = tonumber(share), tonumber(class)
 local jobKey = queue .. jobId
@@ -21,5 +21,10 @@ if full then
   return full
 end
 local into = queue
+local place
+if plan then
+  -- INCLUDE: parts/hold.lua
+  place = hold
+end
 -- INCLUDE: parts/store.lua
 return ADDED

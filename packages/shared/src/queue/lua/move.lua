@@ -9,7 +9,8 @@
 -- INCLUDE: parts/rate-steps.lua
 -- INCLUDE: parts/send-moved.lua
 -- KEYS: queue, nextQueue, settledKey, inboxKey
--- ARGV: jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used, token
+-- ARGV: jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used, token,
+--   plan?
 
 share, class = tonumber(share), tonumber(class)
 local jobKey, nextKey = queue .. jobId, nextQueue .. nextId
@@ -32,8 +33,13 @@ end
 redis.call('RENAME', jobKey, nextKey)
 redis.call('HDEL', nextKey, 'ats', 'start', 'stc', 'processedOn', 'rate')
 if rate ~= '' then redis.call('HSET', nextKey, 'rate', rate) end
-local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked, rate ~= '')
-redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
+local function place()
+  if not plan then return push(nextQueue, nextId, workspace, share, class, plain, ranked, rate ~= '') end
+  -- INCLUDE: parts/hold.lua
+  redis.call('HSET', nextKey, 'plan', plan)
+  return hold(nextQueue, nextId, plan)
+end
+redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', place())
 if redis.call('EXISTS', jobKey .. LARGE_REQUEST) == 1 then
   redis.call('RENAME', jobKey .. LARGE_REQUEST, nextKey .. LARGE_REQUEST)
 end

@@ -32,6 +32,7 @@ if not isThere then
     return stay({'full', full})
   end
   local into = nextQueue
+  local place, plan
   -- INCLUDE: parts/store.lua
 end
 removeWaiting(queue, fromId)

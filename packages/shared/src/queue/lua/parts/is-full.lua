@@ -44,7 +44,8 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
     redis.call('ZREM', q .. 'prioritized', jobId)
     local job = data and cjson.decode(data)
     if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag) end
-    if job and (job.inBackground or (job.protocol or 1) >= DISPLACED_STAYS) then
+    if job and job.plan then redis.call('ZADD', q .. 'planned', string.format('%.0f', job.deadline), jobId)
+    elseif job and (job.inBackground or (job.protocol or 1) >= DISPLACED_STAYS) then
       delayUntil(q, jobId, math.ceil(job.waitUntil) + 2 * WAIT_GRACE_MS)
     else
       redis.call('DEL', jobKey, jobKey .. LARGE_REQUEST)

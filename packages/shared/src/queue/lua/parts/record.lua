@@ -3,6 +3,8 @@
 -- line of a batch has the batch's results in the place of the Idempotency-Key's record.
 
 local IDEMPOTENCY_TTL_MS = 24 * 3600000
+-- The answer of a request in the background may be kept for longer. Nothing is kept for longer than this.
+local MOST_KEPT_MS = 31 * 24 * 3600000
 -- A waiting request looks at its leader more often than this.
 local OUTCOME_TTL_MS = 600000
 -- An answer that does not fit into the workspace's quota is kept only for this long. It is large, and is read at once.
@@ -63,6 +65,10 @@ local function record()
       if hasWaiters then letWaitersIn(held, tonumber(settledAt)) end
     end
   end
+  if idempotencyKey then
+    -- INCLUDE: count-planned.lua
+    countPlanned(log, spentKey, month)
+  end
   if resultsKey then
     -- The outcome of a batch's line is kept until the batch has stored it, whoever settles it and whoever waits for it.
     local function keepResult(key, requestId, head, body, cost)
@@ -78,7 +84,8 @@ local function record()
 
     -- A sorted set lists the kept answers of a workspace by age, each with its bytes. The oldest answers are removed to make
     -- room for a new one. An answer that exceeds the workspace's quota by itself is not kept.
-    local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body)
+    -- An answer that is kept for longer than a day counts as one that came later.
+    local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body, keptMs)
       local digest, prefix = string.sub(key, -64), string.sub(key, 1, -65)
       local size = #head + #body + KEPT_ANSWER_OVERHEAD
       local function forget(answer)
@@ -100,11 +107,15 @@ local function record()
       end
       if kept + size > quota then return false end
       redis.call('HSET', key, 'head', head, 'body', body)
-      redis.call('ZADD', answersKey, now, digest .. ':' .. size)
+      redis.call('ZADD', answersKey, string.format('%.0f', now + keptMs - IDEMPOTENCY_TTL_MS), digest .. ':' .. size)
       redis.call('INCRBY', bytesKey, size)
-      for _, each in ipairs({key, answersKey, bytesKey}) do redis.call('PEXPIRE', each, IDEMPOTENCY_TTL_MS) end
+      redis.call('PEXPIRE', key, keptMs)
+      for _, each in ipairs({answersKey, bytesKey}) do redis.call('PEXPIRE', each, MOST_KEPT_MS) end
       return true
     end
+
+    -- INCLUDE: list-end.lua
+    -- INCLUDE: end-of-failed.lua
 
     -- INCLUDE: tell.lua
 
@@ -117,13 +128,17 @@ local function record()
       local request = redis.call('HGET', key, 'request')
       if request and request ~= requestId then return end
       local isAwaited = not request
-      local isBackground, workspaceToTell, idempotencyDigest
+      local isBackground, workspaceToTell, idempotencyDigest, owner, begun
+      local keptMs = IDEMPOTENCY_TTL_MS
       local waiters = {}
       local fields = redis.call('HGETALL', key)
       for i = 1, #fields, 2 do
         if fields[i] == 'background' then isBackground = true end
         if fields[i] == 'tell' then workspaceToTell = fields[i + 1] end
         if fields[i] == 'key' then idempotencyDigest = fields[i + 1] end
+        if fields[i] == 'of' then owner = fields[i + 1] end
+        if fields[i] == 'begun' then begun = fields[i + 1] end
+        if fields[i] == 'keep' then keptMs = tonumber(fields[i + 1]) end
         if string.sub(fields[i], 1, 7) == 'waiter:' then
           isAwaited = true
           redis.call('HDEL', key, fields[i])
@@ -136,11 +151,15 @@ local function record()
       -- A request in the background that was never queued: its caller got the error at once, and nobody asks for it.
       local wasRefused = isBackground and not eventsKey
       if idempotencyDigest and not succeeded then redis.call('DEL', string.sub(key, 1, -65) .. idempotencyDigest) end
+      local status = succeeded and 'completed' or isBackground and endOfFailed(head) or 'failed'
       if workspaceToTell and not wasRefused then
-        tell(eventsKey, workspaceToTell, succeeded and 'request.completed' or 'request.failed', 'req_' .. requestId, now)
+        tell(eventsKey, workspaceToTell, 'request.' .. status, 'req_' .. requestId, now)
       end
       local isKept = (succeeded or isBackground) and not wasRefused and request
-      if isKept and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
+        and keepAnswer(key, answersKey, bytesKey, now, quota, head, body, keptMs)
+      if owner then listEnd(key, owner, requestId, begun, isKept and status) end
+      if isKept and isBackground then redis.call('HSET', key, 'ended', now) end
+      if isKept then return end
       redis.call('DEL', key)
       if isAwaited then
         redis.call('HSET', outcomeKey, 'head', head, 'body', body)

@@ -1,6 +1,6 @@
 -- Puts a job into the queue `into`, which has room. The names are those of add.lua.
 
-local priority = push(into, jobId, workspace, share, class, plain, ranked, rate ~= '')
+local priority = place and place(into, jobId, plan) or push(into, jobId, workspace, share, class, plain, ranked, rate ~= '')
 local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
   timestamp, 'delay', 0, 'priority', priority}
 if request ~= '' then
@@ -14,5 +14,9 @@ end
 if atCall ~= '' then
   fields[#fields + 1] = 'atCall'
   fields[#fields + 1] = atCall
+end
+if plan then
+  fields[#fields + 1] = 'plan'
+  fields[#fields + 1] = plan
 end
 redis.call('HSET', jobKey, unpack(fields))

@@ -3,6 +3,7 @@
 -- BullMQ's own script.
 
 -- INCLUDE: rate-steps.lua
+-- INCLUDE: plan-steps.lua
 
 -- At most this many jobs are sorted into lanes at once, because Redis does nothing else meanwhile.
 local MOST_PARKED = 100
@@ -54,7 +55,8 @@ local function rankedSteps(q)
 end
 
 local function take(q, token, lockMs, most)
-  local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency', 'max', 'lanes'))
+  local paused, limit, max, hasLanes, hasPlanned =
+    unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency', 'max', 'lanes', 'planned'))
   if max then return 'stock' end
   local taken = {0}
   if paused then return taken end
@@ -77,13 +79,21 @@ local function take(q, token, lockMs, most)
       local due = string.format('%.0f', (now + 1) * 0x1000 - 1)
       for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', q .. 'delayed', '-inf', due, 'LIMIT', 0, 100)) do
         redis.call('ZREM', q .. 'delayed', jobId)
-        redis.call('RPUSH', q .. 'wait', jobId)
+        local plan = hasPlanned and redis.call('HGET', q .. jobId, 'plan')
+        if plan then redis.call('ZADD', q .. 'planned', string.match(plan, '^%d+'), jobId)
+        else redis.call('RPUSH', q .. 'wait', jobId) end
         if redis.call('EXISTS', q .. jobId) == 1 then redis.call('HSET', q .. jobId, 'delay', 0) end
       end
       local nextScore = redis.call('ZRANGE', q .. 'delayed', 0, 0, 'WITHSCORES')[2]
       return nextScore and math.max(1, math.floor(nextScore / 0x1000) - now)
     end
     nextDelayed = undelay(q, now)
+  end
+  local nextUrgent, nextPlanned
+  if hasPlanned then
+    local urgeDue
+    now, urgeDue, nextPlanned = now or readClock(), planSteps()
+    nextUrgent = urgeDue(q, now)
   end
   if hasLanes then
     now, rates = now or readClock(), rateSteps()
@@ -93,21 +103,21 @@ local function take(q, token, lockMs, most)
     local jobId, class, tag = redis.call('RPOPLPUSH', q .. 'wait', q .. 'active'), nil, 0
     if not jobId then
       local score
-      if not popRanked then
-        if redis.call('ZCARD', q .. 'prioritized') == 0 then
-          isEmpty = true
-          break
-        end
-        popRanked, lowestClass = rankedSteps(q)
+      if not popRanked and redis.call('ZCARD', q .. 'prioritized') > 0 then popRanked, lowestClass = rankedSteps(q) end
+      if popRanked then
+        lowest = lowest or lowestClass()
+        jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
       end
-      lowest = lowest or lowestClass()
-      jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
+      if jobId then
+        if class == lowest then lowest = nil end
+        tag = tonumber(score) - class * PRIORITY_1
+      elseif nextPlanned and spare - #taken + 1 >= 1 then
+        jobId, class = nextPlanned(q), BACKGROUND
+      end
       if not jobId then
         isEmpty = true
         break
       end
-      if class == lowest then lowest = nil end
-      tag = tonumber(score) - class * PRIORITY_1
       redis.call('LPUSH', q .. 'active', jobId)
     end
     local jobKey = q .. jobId
@@ -149,6 +159,7 @@ local function take(q, token, lockMs, most)
   end
   local again = hasLanes and rates.closeLanes(q, now, open) or 0
   if nextDelayed and (again == 0 or nextDelayed < again) then again = nextDelayed end
+  if nextUrgent and (again == 0 or nextUrgent < again) then again = nextUrgent end
   if isEmpty and again > 0 then taken[1] = -again end
   if not isEmpty and (room == tonumber(most) or parked == MOST_PARKED) then
     taken[1] = 1

@@ -38,6 +38,11 @@ local function takeOff(q, jobId, workspace, share, class, died)
   if redis.call('LREM', q .. 'wait', -1, jobId) == 1 then
     return nil, function() redis.call('RPUSH', q .. 'wait', jobId) end
   end
+  local deadline = redis.call('ZSCORE', q .. 'planned', jobId)
+  if deadline then
+    redis.call('ZREM', q .. 'planned', jobId)
+    return nil, function() redis.call('ZADD', q .. 'planned', deadline, jobId) end
+  end
   return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
 end
 

@@ -1,0 +1,46 @@
+/** Where a request in the background stands, and when it will most likely be answered. */
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { type ChainEntry, type ChatJob, providerOf } from '@sluice/shared/queue/job';
+import type { Lately } from '@sluice/shared/queue/lately';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { BackgroundRequest } from './background-requests.js';
+import type { Congestion } from './congestion.js';
+
+/** Half of the calls take no longer. */
+const USUAL_SHARE = 0.5;
+
+export interface Expected {
+  /** How many requests run before it, itself included. 0: it runs. Null: it waits for something else than its turn. */
+  place: number | null;
+  /** Redis time. */
+  at: number | null;
+}
+
+export class Expectations {
+  constructor(
+    private readonly queue: Pick<ChatQueue, 'read' | 'placeOf'>,
+    private readonly congestion: Pick<Congestion, 'turnsMs'>,
+    private readonly lately: Pick<Lately, 'refresh' | 'callMs'>,
+    private readonly clock: Pick<Clock, 'now'>,
+  ) {}
+
+  async of({ jobKeys }: BackgroundRequest): Promise<Expected> {
+    await this.lately.refresh();
+    for (const jobKey of jobKeys) {
+      const found = await this.queue.read(jobKey);
+      if (!found) continue;
+      const { job } = found;
+      const place = await this.queue.placeOf(job);
+      const provider = providerOf(job);
+      const callMs = this.lately.callMs(entryOf(job), job.attempts.at(-1)?.tier, USUAL_SHARE);
+      const turnsMs = this.congestion.turnsMs(provider, Math.max(0, place), callMs);
+      const at = (place < 0 ? -place : this.clock.now()) + turnsMs;
+      return { place: place < 0 ? null : place, at: Math.min(at, job.deadline) };
+    }
+    return { place: null, at: null };
+  }
+}
+
+function entryOf({ chain, entry }: ChatJob): ChainEntry {
+  return chain[entry] as ChainEntry;
+}

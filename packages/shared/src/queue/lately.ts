@@ -1,0 +1,92 @@
+/**
+ * How long calls have taken lately, by provider, model and tier, and how often a tier was refused. It is read from the request
+ * log, so that all processes know the same, and only while somebody asks. What it remembers is bounded.
+ */
+import type { Redis } from 'ioredis';
+import type { KeyNames } from '../redis/key-names.js';
+import type { ChainEntry } from './job.js';
+import type { LogEntry } from './request-log.js';
+
+const READ_EVERY_MS = 15_000;
+const MOST_READ = 2_000;
+/** The newest calls of a model count. */
+const MOST_CALLS = 128;
+const MOST_MODELS = 500;
+
+interface Calls {
+  /** Of the calls that were answered. */
+  ms: number[];
+  /** Whether the latest calls were refused for want of capacity. */
+  refused: boolean[];
+}
+
+type Entry = Pick<ChainEntry, 'provider' | 'model'>;
+
+export class Lately {
+  /** Those that were met last are at the end. */
+  readonly #calls = new Map<string, Calls>();
+  readonly #waits = new Map<string, Calls>();
+  #last = '-';
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: Pick<KeyNames, 'requestLog'>,
+  ) {}
+
+  /** Takes up the newest entries of the log, unless that was done a moment ago. */
+  async refresh(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#readAt < READ_EVERY_MS) return;
+    this.#readAt = now;
+    const found = await this.redis.xrevrange(this.names.requestLog, '+', this.#last, 'COUNT', MOST_READ);
+    const [newest] = found[0] ?? [];
+    for (const [, [, text = '']] of found.reverse()) this.record(JSON.parse(text) as LogEntry);
+    if (newest !== undefined) this.#last = `(${newest}`;
+  }
+
+  record({ attempts, queueMs, served }: LogEntry): void {
+    for (const { provider, model, tier, outcome, ms } of attempts) {
+      if (ms === undefined || ms === 0) continue;
+      const calls = callsOf(this.#calls, `${provider} ${model} ${tier ?? ''}`);
+      if (outcome === 'ok') add(calls.ms, ms);
+      if (outcome === 'ok' || outcome === 'rate_limited' || outcome === 'overloaded')
+        add(calls.refused, outcome !== 'ok');
+    }
+    if (served) add(callsOf(this.#waits, served.provider).ms, queueMs);
+  }
+
+  /** The time within which this share of the calls was answered. Undefined: nobody has called it lately. */
+  callMs({ provider, model }: Entry, tier: string | undefined, share: number): number | undefined {
+    return quantile(this.#calls.get(`${provider} ${model} ${tier ?? ''}`)?.ms, share);
+  }
+
+  waitMs(provider: string, share: number): number {
+    return quantile(this.#waits.get(provider)?.ms, share) ?? 0;
+  }
+
+  /** Which share of the latest calls was refused. */
+  refusedShare({ provider, model }: Entry, tier: string): number {
+    const refused = this.#calls.get(`${provider} ${model} ${tier}`)?.refused ?? [];
+    return refused.length === 0 ? 0 : refused.filter(Boolean).length / refused.length;
+  }
+}
+
+function callsOf(all: Map<string, Calls>, name: string): Calls {
+  const calls = all.get(name) ?? { ms: [], refused: [] };
+  all.delete(name);
+  all.set(name, calls);
+  if (all.size > MOST_MODELS) all.delete(all.keys().next().value ?? '');
+  return calls;
+}
+
+function add<T>(values: T[], value: T): void {
+  values.push(value);
+  if (values.length > MOST_CALLS) values.shift();
+}
+
+export function quantile(values: readonly number[] | undefined, share: number): number | undefined {
+  if (!values || values.length === 0) return undefined;
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}

@@ -1,0 +1,15 @@
+-- Adds a request with a deadline to the sums of its workspace's month: how many, how many were late, what they cost, and what
+-- they would have cost at the standard tier (shared: queue/planned-sums.ts).
+local function countPlanned(log, spentKey, month)
+  if not string.find(log, '"plan":{"deadline"', 1, true) then return end
+  local entry = cjson.decode(log)
+  local plan, served = entry.plan, entry.served
+  local field = month .. ':planned:'
+  local isMissed = served and entry.settledAt > plan.deadline or not served and entry.reason == 'deadline'
+  redis.call('HINCRBY', spentKey, field .. 'requests', 1)
+  if isMissed then redis.call('HINCRBY', spentKey, field .. 'missed', 1) end
+  if served then
+    redis.call('HINCRBY', spentKey, field .. 'cost', string.format('%.0f', served.cost))
+    redis.call('HINCRBY', spentKey, field .. 'standard', string.format('%.0f', plan.standardCost or served.cost))
+  end
+end

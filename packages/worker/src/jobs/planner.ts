@@ -1,0 +1,155 @@
+/**
+ * Chooses the cheapest way for a request that has time (shared: queue/plan.ts): at the standard tier or at flex, now or when a
+ * cheaper hour begins. When its latest safe start has come, the standard tier is the way.
+ */
+import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
+import type { Lately } from '@sluice/shared/queue/lately';
+import { latestSafeStart } from '@sluice/shared/queue/plan';
+import { isRedisAway } from '@sluice/shared/redis/away';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
+import { costOf, type Priceable, priceFor } from '@sluice/shared/registry/price';
+import { bandEdges } from '@sluice/shared/registry/time-bands';
+import { estimateTokens } from '@sluice/shared/registry/token-estimate';
+import { withTier } from '../calls/fit-request.js';
+import type { ModelFit } from '../calls/model-fit.js';
+import type { Upstreams } from '../calls/upstreams.js';
+import type { ProviderFailure } from '../providers/types.js';
+import type { Progress } from './progress.js';
+
+export const FLEX = 'flex';
+/** Flex calls are slow, and are given this time where there is as much. */
+const FLEX_LIMIT_MS = 15 * 60_000;
+/** What a flex call is taken to last that nobody has made lately. */
+const UNKNOWN_FLEX_MS = 60_000;
+/** Of the flex calls before, this share was over in the time that is planned for. */
+const FLEX_SHARE = 0.95;
+const FIRST_PUT_OFF_MS = 2_000;
+const LONGEST_PUT_OFF_MS = 10 * 60_000;
+/** A request is put off so often at most. */
+const MOST_TRIES = 20;
+
+export interface PlannerParts {
+  upstreams: Pick<Upstreams, 'of'>;
+  fit: Pick<ModelFit, 'of'>;
+  lately: Lately;
+  coolDowns: Pick<CoolDowns, 'remaining'>;
+  registry(): ModelRegistry;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** `limitMs`: how long the call may take. */
+export type Decision = { as: 'wait'; until: number } | { as: 'call'; tier?: typeof FLEX; limitMs?: number };
+
+interface Way {
+  at: number;
+  tier: typeof FLEX | undefined;
+  cost: number;
+}
+
+export class Planner {
+  constructor(private readonly parts: PlannerParts) {}
+
+  async decide(job: ChatJob, plan: Plan, entry: ChainEntry, request: ChatRequest): Promise<Decision> {
+    const { clock, lately } = this.parts;
+    await lately.refresh().catch((error) => {
+      if (!isRedisAway(error)) throw error;
+    });
+    plan.urgentAt = latestSafeStart(entry, lately, job);
+    const now = clock.now();
+    const way = this.#cheapest(job, plan, entry, request, now);
+    if (!way) return { as: 'call' };
+    if (way.at > now) return { as: 'wait', until: way.at };
+    if (way.tier === undefined) return { as: 'call' };
+    return { as: 'call', tier: way.tier, limitMs: Math.min(FLEX_LIMIT_MS, plan.urgentAt - now) };
+  }
+
+  /**
+   * When a request that has failed is to be tried again. Undefined: it goes the way of any other. A refused flex call costs
+   * nothing, and the wait grows with how often flex was refused to all.
+   */
+  whenAgain(
+    { job, tier }: Progress,
+    plan: Plan,
+    entry: ChainEntry,
+    failure: ProviderFailure,
+  ): number | undefined {
+    const now = this.parts.clock.now();
+    const isBusy = failure.outcome === 'rate_limited' || failure.outcome === 'overloaded';
+    if (tier === FLEX && (failure.status === 400 || failure.status === 422)) {
+      // The provider has no flex for this model, or for this account.
+      if (failure.param !== 'service_tier' && failure.refusedField?.field !== 'service_tier')
+        return undefined;
+      plan.withoutFlex = true;
+      return now;
+    }
+    const isFlexTrouble =
+      tier === FLEX && (isBusy || failure.outcome === 'timeout' || failure.outcome === 'server_error');
+    if (!isBusy && !isFlexTrouble) return undefined;
+    if (now >= plan.urgentAt) return tier === FLEX ? now : undefined;
+    const tries = (plan.tries ?? 0) + 1;
+    plan.tries = tries;
+    if (tries > MOST_TRIES) {
+      if (tier !== FLEX) return undefined;
+      plan.withoutFlex = true;
+      return now;
+    }
+    const refused = tier === FLEX ? this.parts.lately.refusedShare(entry, FLEX) : 0;
+    const grown = FIRST_PUT_OFF_MS * 2 ** (tries - 1) * (1 + 4 * refused);
+    const waitMs = Math.min(LONGEST_PUT_OFF_MS, Math.max(grown, failure.retryAfterMs ?? 0));
+    // Requests that were refused together do not come back together.
+    return Math.min(now + waitMs * (0.75 + Math.random() / 2), Math.max(now, plan.urgentAt), job.deadline);
+  }
+
+  /** Undefined: the standard tier at once. */
+  #cheapest(job: ChatJob, plan: Plan, entry: ChainEntry, request: ChatRequest, now: number): Way | undefined {
+    if (now >= plan.urgentAt) return undefined;
+    const facts = this.parts.registry().find(this.parts.upstreams.of(entry).config.prices, entry.model);
+    if (!facts) return undefined;
+    const usage = usageOf(job, request);
+    const flexFrom = this.#flexFrom(job, plan, entry, request, now);
+    const ways: Way[] = [];
+    for (const at of [now, ...bandEdges(facts.bandTables ?? [], now, plan.urgentAt)]) {
+      addWay(ways, facts, usage, at, undefined);
+      if (flexFrom !== undefined) addWay(ways, facts, usage, Math.max(at, flexFrom), FLEX);
+    }
+    return ways.reduce<Way | undefined>(
+      (best, way) => (!best || way.cost < best.cost ? way : best),
+      undefined,
+    );
+  }
+
+  /** From when on the request may be called at flex. Undefined: it may not. */
+  #flexFrom(
+    job: ChatJob,
+    plan: Plan,
+    entry: ChainEntry,
+    request: ChatRequest,
+    now: number,
+  ): number | undefined {
+    if (plan.withoutFlex || job.endpoint !== undefined || !leavesTier(request)) return undefined;
+    if (this.parts.fit.of(job, entry, withTier(request, FLEX))?.refused) return undefined;
+    const { provider, model } = entry;
+    const from = now + this.parts.coolDowns.remaining(provider, model, FLEX);
+    const callMs = this.parts.lately.callMs(entry, FLEX, FLEX_SHARE) ?? UNKNOWN_FLEX_MS;
+    return from + callMs < plan.urgentAt ? from : undefined;
+  }
+}
+
+/** Whether the caller leaves the tier to the gateway. */
+function leavesTier({ service_tier: tier }: ChatRequest): boolean {
+  return tier === undefined || tier === null || tier === 'auto' || tier === 'default';
+}
+
+function addWay(ways: Way[], facts: Priceable, usage: TokenUsage, at: number, tier: Way['tier']): void {
+  const price = priceFor(facts, usage, tier, at);
+  if (price) ways.push({ at, tier, cost: costOf(price, usage) });
+}
+
+/** What the call will most likely take. Only the ratio of costs counts. */
+function usageOf({ tokens }: ChatJob, request: ChatRequest): TokenUsage {
+  const { input, output } = tokens ?? estimateTokens(request);
+  return { input, output, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0 };
+}
