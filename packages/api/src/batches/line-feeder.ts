@@ -34,7 +34,7 @@ export type NextLine = () => Promise<FileLine | undefined>;
 
 export function lineLimitsOf(
   { limits, maxBodyBytes }: Pick<LineFeederParts, 'limits' | 'maxBodyBytes'>,
-  { endpoint }: Pick<BatchRecord, 'endpoint'>,
+  { endpoint }: { endpoint?: BatchRecord['endpoint'] | undefined },
 ): LineLimits {
   const own = endpoint ? withTokens(limits) : limits;
   return { ...own, endpoint, bytes: maxBodyBytes + LINE_BYTES };

@@ -7,7 +7,11 @@ import type { GatherParts } from './gather-part.js';
 /** Whether the batch is handed over, and if its route asks for that and it is not: why. */
 export async function planHandOver(
   { directory, providers, protocol }: Pick<GatherParts, 'directory' | 'providers' | 'protocol'>,
-  { id, workspace, endpoint }: BatchRecord,
+  {
+    id,
+    workspace,
+    endpoint,
+  }: Pick<BatchRecord, 'id' | 'workspace'> & { endpoint?: BatchRecord['endpoint'] | undefined },
   models: ReadonlySet<string>,
 ): Promise<HandedOver | undefined> {
   const found: Resolved[] = [];

@@ -11,6 +11,11 @@ import type { ChainEntry } from '@sluice/shared/queue/job';
 const SHARE = 0.75;
 const LOOKED_FOR_MS = 100;
 
+/** How many lines of batches a provider of this concurrency runs at a time. */
+export function slotsForBatches(concurrency: number): number {
+  return Math.max(1, Math.floor(SHARE * concurrency));
+}
+
 /** A provider has room for lines of batches while requests take or wait for less than the share of its slots. */
 export class ProviderRoom {
   readonly #left = new Map<string, { lines: number; at: number }>();
@@ -37,7 +42,7 @@ export class ProviderRoom {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
     const { waiting, prioritized, active } = await this.queue.look(provider);
-    const slots = Math.max(1, Math.floor(SHARE * (this.providers.get(provider)?.concurrency ?? 1)));
+    const slots = slotsForBatches(this.providers.get(provider)?.concurrency ?? 1);
     const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
     this.#left.set(provider, left);
     return left;

@@ -1,5 +1,11 @@
 /** /v1/batches, as the official SDKs call it. */
-import { BATCH_ENDPOINTS, isBatchEndpoint } from '@sluice/shared/contract/batch';
+import {
+  BATCH_ENDPOINTS,
+  COMPLETION_WINDOWS,
+  type CompletionWindow,
+  isBatchEndpoint,
+  windowMs,
+} from '@sluice/shared/contract/batch';
 import { GatewayError } from '@sluice/shared/errors';
 import { EMBEDDINGS } from '@sluice/shared/process/protocol';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -14,8 +20,8 @@ import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
 import { type Batch, type BatchRecord, toBatchObject } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
+import type { Quotes } from './quotes.js';
 
-const WINDOW_MS = 24 * 3_600_000;
 const MAX_PAIRS = 16;
 const MAX_KEY_LENGTH = 64;
 const MAX_VALUE_LENGTH = 512;
@@ -23,6 +29,7 @@ const PAGE = { standard: 20, most: 100 };
 
 export interface BatchesParts {
   batches: BatchStore;
+  quotes: Quotes;
   files: Files;
   directory: DirectoryCache;
   clock: Clock;
@@ -32,7 +39,7 @@ export interface BatchesParts {
 }
 
 export function createBatchesRoutes(parts: BatchesParts) {
-  const { batches, files, directory, clock, maxActiveBatches, apiProtocol } = parts;
+  const { batches, quotes, files, directory, clock, maxActiveBatches, apiProtocol } = parts;
 
   async function find(workspace: string, id: string): Promise<Batch> {
     const batch = await batches.find(id);
@@ -49,6 +56,13 @@ export function createBatchesRoutes(parts: BatchesParts) {
     });
     if (file.purpose !== 'batch')
       throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
+    if (wanted.isQuote) {
+      ctx.body = await quotes.quote({
+        ...{ workspace, keyId, endpoint: wanted.embeds ? 'embeddings' : undefined, inputFile: file.id },
+        ...{ bytes: files.sealed.read(file.object, file.bytes), size: file.bytes },
+      });
+      return;
+    }
     const owner = await directory.findWorkspace(workspace);
     if (!owner) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
     // The files of a batch's answers are always kept, so a workspace that has no room left may not begin another batch.
@@ -65,7 +79,7 @@ export function createBatchesRoutes(parts: BatchesParts) {
       inputObject: file.object,
       inputBytes: file.bytes,
       created,
-      expires: created + WINDOW_MS,
+      expires: created + windowMs(wanted.window),
       outputExpiresMs: wanted.outputExpiresMs,
       metadata: wanted.metadata,
     };
@@ -104,6 +118,9 @@ export function createBatchesRoutes(parts: BatchesParts) {
 interface WantedBatch {
   inputFile: string;
   embeds: boolean;
+  window: CompletionWindow;
+  /** Nothing is run. */
+  isQuote: boolean;
   outputExpiresMs: number;
   metadata: Record<string, string> | null;
 }
@@ -116,8 +133,14 @@ function readBatch(body: unknown): WantedBatch {
   const { endpoint } = fields;
   if (!isBatchEndpoint(endpoint))
     throw invalid(`endpoint must be one of ${BATCH_ENDPOINTS.join(', ')}.`, 'endpoint');
-  if (fields.completion_window !== '24h')
-    throw invalid('completion_window must be "24h".', 'completion_window');
+  const window = COMPLETION_WINDOWS.find((each) => each === fields.completion_window);
+  const isQuote = readFlag(fields.dry_run, 'dry_run');
+  // A quote is for all windows.
+  if (!window && !(isQuote && fields.completion_window === undefined))
+    throw invalid(
+      `completion_window must be ${COMPLETION_WINDOWS.map((each) => `"${each}"`).join(' or ')}.`,
+      'completion_window',
+    );
   const expiry = fields.output_expires_after ?? {};
   if (typeof expiry !== 'object')
     throw invalid('output_expires_after must be an object.', 'output_expires_after');
@@ -125,9 +148,17 @@ function readBatch(body: unknown): WantedBatch {
   return {
     inputFile: fields.input_file_id,
     embeds: endpoint === '/v1/embeddings',
+    window: window ?? COMPLETION_WINDOWS[0],
+    isQuote,
     outputExpiresMs: 1_000 * readExpiry(anchor, seconds, 'output_expires_after'),
     metadata: readMetadata(fields.metadata),
   };
+}
+
+function readFlag(value: unknown, field: string): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === undefined || value === null) return false;
+  throw invalid(`${field} must be true or false.`, field);
 }
 
 function readMetadata(value: unknown): Record<string, string> | null {

@@ -35,8 +35,11 @@ export interface ReadyLine {
 
 /** Throws the error that the same request would get from its endpoint. */
 export async function prepareLine(
-  { directory, providers, limits }: SendLineParts,
-  { workspace, endpoint }: BatchRecord,
+  { directory, providers, limits }: Pick<SendLineParts, 'directory' | 'providers' | 'limits'>,
+  {
+    workspace,
+    endpoint,
+  }: Pick<BatchRecord, 'workspace'> & { endpoint?: BatchRecord['endpoint'] | undefined },
   requestId: string,
   body: string,
 ): Promise<ReadyLine> {
