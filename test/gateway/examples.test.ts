@@ -15,6 +15,7 @@ const PROGRAMS: Record<string, { program: string; prints: RegExp }> = {
   'curl.sh': { program: 'sh', prints: /"object":\s*"chat\.completion"/ },
   'node.mjs': { program: process.execPath, prints: /\nServed by openai\.\n$/ },
   'python.py': { program: 'python3', prints: /\nServed by openai\.\n$/ },
+  'quote.mjs': { program: process.execPath, prints: /^1 line in 24h: 0\.\d{6} USD, 0\.\d{6} at most\.\n/ },
   'safe-retry.mjs': { program: process.execPath, prints: /^Replayed: true\. The same answer: true\.\n$/ },
 };
 

@@ -107,6 +107,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return;',
   },
   {
+    test: 'gateway/batch-quote',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: ': longestOutput;',
+    to: ': usualOutput;',
+  },
+  {
     test: 'gateway/batch-share',
     file: 'packages/api/src/chat/background-route.ts',
     from: 'state.runsOn = reply;',

@@ -42,7 +42,6 @@ export function addBatchRoutes(
   router: Router,
   { batches, quotes, files, config, snapshot, clock }: BatchAdminParts,
 ): void {
-  const { maxFileBytes } = config.files;
   const find = async (workspace: string, id: string): Promise<Batch> => {
     const batch = await batches.find(id);
     if (batch?.record.workspace !== workspace) throw new GatewayError('not_found', 'There is no such batch.');
@@ -70,6 +69,7 @@ export function addBatchRoutes(
   router.post('/workspaces/:id/batch-quote', async (ctx) => {
     const { endpoint } = readInput(quoteQuery, ctx.query);
     const size = ctx.request.length;
+    const { maxFileBytes } = config.files;
     if (size === undefined)
       throw new GatewayError('invalid_request', 'The request must say how long the file is.');
     if (size > maxFileBytes)

@@ -1,5 +1,5 @@
 /**
- * Says what a batch would cost and what would become of it, without running anything (docs/batches.md, docs/adr/0042). A quote reads the file
+ * Says what a batch would cost and what would become of it, without running anything (docs/batches.md). A quote reads the file
  * once, one line at a time. It is bounded: a workspace has one at a time and a process two, and a file that takes too much work
  * is read in part. It counts as a request of the workspace while it lasts.
  */
