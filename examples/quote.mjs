@@ -15,5 +15,7 @@ const quote = await ask('/batches', {
   body: JSON.stringify({ input_file_id: file.id, endpoint: '/v1/chat/completions', dry_run: true }),
 });
 for (const { completion_window, expected_cost_usd, most_cost_usd } of quote.windows)
-  console.log(`${quote.lines} line in ${completion_window}: ${expected_cost_usd} USD, ${most_cost_usd} at most.`);
+  console.log(
+    `${quote.lines} line in ${completion_window}: ${expected_cost_usd} USD, ${most_cost_usd} at most.`,
+  );
 await ask(`/files/${file.id}`, { method: 'DELETE' });

@@ -109,8 +109,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/shared/src/registry/line-estimate.ts',
-    from: ': longestOutput;',
-    to: ': usualOutput;',
+    from: ': longest;',
+    to: ': usual;',
   },
   {
     test: 'gateway/batch-share',

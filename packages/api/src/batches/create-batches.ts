@@ -20,14 +20,14 @@ export function createBatches(
   config: GatewayConfig,
   logger: Logger,
   cell: Cell,
-  { dispatcher, workspaceLimits, estimate, availability, admission, readOwnBudgets }: Chat,
+  { dispatcher, workspaceLimits, estimate, availability, admission, readOwnBudgets, prefixes }: Chat,
   files: Files,
 ) {
   const { id, names, payloads, clock, directory, queue, memory, neighbours, apiMetrics } = cell;
   const batches = new BatchStore(redis, names, payloads);
   const runner = new BatchRunner(
     {
-      ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      ...{ store: batches, files, dispatcher, prefixes, payloads, directory, clock, logger, inboxId: id },
       leases: new BatchLeases(redis, names),
       lineStore: new LineStore(redis, names),
       metrics: apiMetrics,

@@ -15,7 +15,7 @@ import type { FedLine, LineStore } from './line-store.js';
 import type { LinesUnderWay } from './lines-under-way.js';
 import { isMistake, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
-import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
+import { keepTogether, prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
 
 /** The bytes of a line beside its body. */
 const LINE_BYTES = 4_096;
@@ -166,7 +166,8 @@ export class LineFeeder {
   /** Undefined: the line's request is invalid, and that is its outcome. */
   async #prepare(requestId: string, body: string, customId: string): Promise<ReadyLine | undefined> {
     try {
-      return await prepareLine(this.parts, this.record, requestId, body);
+      const ready = await prepareLine(this.parts, this.record, requestId, body);
+      return await keepTogether(this.parts, this.record, ready);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.results.addFailed(requestId, customId, error.toInfo());

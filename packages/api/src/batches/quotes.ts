@@ -84,7 +84,7 @@ interface Group {
   isMeasured: boolean;
   expected: number;
   mostInput: number;
-  usualOutput: number;
+  longOutput: number;
   longestOutput: number;
   bound: number;
 }
@@ -284,14 +284,14 @@ class Tally {
     // Another entry of the chain may serve, and the dearest is the most.
     const other = chain
       .filter((each) => each !== entry)
-      .map((each) => estimate.ofLine(each, request, body, undefined, ends));
+      .map((each) => estimate.ofLine(each, request, body, group.past, ends));
     const all = [first, ...other.filter((each): each is LineEstimate => typeof each !== 'string')];
     const most = (field: keyof LineEstimate) => Math.max(...all.map((each) => Number(each[field])));
     group.isMeasured = first.isMeasured;
     group.input += first.input;
     group.output += first.output;
     group.expected += first.expected;
-    group.usualOutput += most('usualOutput');
+    group.longOutput += most('longOutput');
     group.mostInput += most('mostInput');
     group.longestOutput += most('longestOutput');
     group.bound += most('bound');
@@ -306,7 +306,7 @@ class Tally {
     const group: Group = {
       ...{ model, entry, isPriced: true, isMeasured: false, lines: 0, input: 0, output: 0 },
       past: await this.parts.past.of(this.asked.workspace, route, entry.provider, entry.model),
-      ...{ expected: 0, mostInput: 0, usualOutput: 0, longestOutput: 0, bound: 0 },
+      ...{ expected: 0, mostInput: 0, longOutput: 0, longestOutput: 0, bound: 0 },
     };
     this.groups.set(key, group);
     return group;

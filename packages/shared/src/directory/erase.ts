@@ -25,6 +25,8 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.money(workspace, 'waiting'),
     names.keptAnswers(workspace),
     names.keptAnswerBytes(workspace),
+    names.prefixes(workspace),
+    `${names.prefixes(workspace)}:order`,
     names.reservations(workspace),
     names.reserved(workspace),
     names.workspaceTokens(workspace),

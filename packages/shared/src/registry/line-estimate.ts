@@ -17,7 +17,9 @@ const USUAL_IMAGE_TOKENS = 1_600;
 /** Most answers are shorter when nobody limits them. */
 const USUAL_OUTPUT_TOKENS = 1_000;
 /** So many answers tell how long the answers of a route are. */
-const ENOUGH_ANSWERS = 20;
+export const ENOUGH_ANSWERS = 100;
+/** Where only the mean is known, 19 of 20 answers are shorter than this many times it. */
+const LONG_BY_MEAN = 3;
 
 /** What the requests of a route to a model have taken. */
 export interface PastUse {
@@ -26,6 +28,8 @@ export interface PastUse {
   cachedInput: number;
   cacheWrite: number;
   output: number;
+  /** 19 of 20 answers were no longer than this. Undefined: only the sums are known. */
+  longAnswer?: number | undefined;
 }
 
 /** Tokens, and picodollars. */
@@ -36,8 +40,8 @@ export interface LineEstimate {
   expected: number;
   /** The cost of the prompt if it has twice the usual tokens, and none of it is read from a cache. */
   mostInput: number;
-  /** The cost of an answer of the usual length, and of the longest one. */
-  usualOutput: number;
+  /** The cost of a long answer among those of the route, and of the longest one that may come. */
+  longOutput: number;
   longestOutput: number;
   bound: number;
   /** The prompt is most likely longer than the model's context. */
@@ -65,6 +69,7 @@ export function estimateLine(
   const longest = prompt.embeds ? 0 : outputLimitOf(request, kind, entry, facts);
   const isMeasured = past !== undefined && past.requests >= ENOUGH_ANSWERS;
   const usual = isMeasured ? Math.ceil(past.output / past.requests) : USUAL_OUTPUT_TOKENS;
+  const long = isMeasured ? (past.longAnswer ?? LONG_BY_MEAN * usual) : longest;
   const output = Math.min(longest, usual);
   const tier = typeof request.service_tier === 'string' ? request.service_tier : undefined;
   const cached = isMeasured ? Math.floor(input * cachedShare(past)) : 0;
@@ -82,7 +87,7 @@ export function estimateLine(
     isMeasured,
     expected: costOf(price, { ...none, input: input - cached, cachedInput: cached, output }),
     mostInput: (dearest.request ?? 0) + mostInput * Math.max(dearest.input, written),
-    usualOutput: output * dearest.output,
+    longOutput: Math.min(longest, long) * dearest.output,
     longestOutput: Math.min(longest * dearest.output, bound),
     bound,
     isTooLong: !prompt.embeds && facts.context_window !== undefined && input > facts.context_window,
@@ -90,21 +95,18 @@ export function estimateLine(
 }
 
 /**
- * What 99 of 100 sets of lines cost at most, in picodollars. Lines that are asked of a route may differ from those before by half, and
- * of few lines each counts. Without measured answers the longest ones count.
+ * What 99 of 100 sets of lines cost at most, in picodollars. The answers of one batch may all be long ones of the route, and of
+ * few lines each counts.
  */
-export function mostOf(sums: {
-  lines: number;
-  isMeasured: boolean;
-  mostInput: number;
-  usualOutput: number;
-  longestOutput: number;
-  bound: number;
-}): number {
-  const { lines, isMeasured, mostInput, usualOutput, longestOutput, bound } = sums;
-  const factor = 1.5 + 3 / Math.sqrt(Math.max(1, lines));
-  const output = isMeasured ? Math.min(longestOutput, Math.ceil(factor * usualOutput)) : longestOutput;
-  return Math.min(mostInput + output, bound);
+export function mostOf({
+  lines,
+  mostInput,
+  longOutput,
+  longestOutput,
+  bound,
+}: Pick<LineEstimate, 'mostInput' | 'longOutput' | 'longestOutput' | 'bound'> & { lines: number }): number {
+  const output = Math.ceil(longOutput * (1 + 2 / Math.sqrt(Math.max(1, lines))));
+  return Math.min(mostInput + Math.min(output, longestOutput), bound);
 }
 
 function cachedShare({ input, cachedInput, cacheWrite }: PastUse): number {
