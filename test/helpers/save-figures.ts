@@ -8,6 +8,7 @@ const PAGES = {
   hostile: 'reliability',
   batches: 'reliability',
   limits: 'reliability',
+  warm: 'providers',
   containers: 'deploying',
   installs: 'deploying',
   front: 'production',

@@ -510,6 +510,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "(param === 'stream_options')",
   },
   {
+    test: 'gateway/warm-prefix',
+    file: 'packages/shared/src/queue/lua/parts/prefixes.lua',
+    from: "if hasFailed then writePrefix(prefix, now, 'o', NOBODY_WAITS_MS, '-') end",
+    to: '',
+  },
+  {
+    test: 'gateway/warm-prefix',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'isFirst = starts > 0 and prefixes.isFirst(rate[5], jobId, now)',
+    to: 'isFirst = false',
+  },
+  {
     test: 'gateway/wrong-keys',
     file: 'packages/api/src/http/wrong-keys.ts',
     from: 'this.count(this.listener);',

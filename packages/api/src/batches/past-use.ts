@@ -15,7 +15,7 @@ const ENTRIES = 2_000;
 const AT_ONCE = 250;
 /** Many quotes in a row read the log once. */
 const LOOKED_FOR_MS = 5_000;
-const LONG = 0.95;
+const LONG = 0.99;
 
 interface Newest {
   /** Provider → how long its calls took, in ms. */

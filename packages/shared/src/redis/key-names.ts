@@ -60,9 +60,9 @@ export interface KeyNames {
   workspaceTokens(workspace: string): string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
   requestTimes(workspace: string): string;
-  /** The requests of a limited workspace that are in flight, by when they are given up for lost. */
-  /** Beginnings of prompts: digest → where it was served last. With `:order`, the digests by age. */
+  /** Digest of how prompts begin → where such a prompt was served last. With `:order`, the digests by age. */
   prefixes(workspace: string): string;
+  /** The requests of a limited workspace that are in flight, by when they are given up for lost. */
   reservations(workspace: string): string;
   /** Sum of what those requests are estimated to cost, in picodollars. */
   reserved(workspace: string): string;

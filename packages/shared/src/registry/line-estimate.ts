@@ -18,8 +18,8 @@ const USUAL_IMAGE_TOKENS = 1_600;
 const USUAL_OUTPUT_TOKENS = 1_000;
 /** So many answers tell how long the answers of a route are. */
 export const ENOUGH_ANSWERS = 100;
-/** Where only the mean is known, 19 of 20 answers are shorter than this many times it. */
-const LONG_BY_MEAN = 3;
+/** Where only the mean is known, 99 of 100 answers are shorter than this many times it. */
+const LONG_BY_MEAN = 5;
 
 /** What the requests of a route to a model have taken. */
 export interface PastUse {
@@ -28,7 +28,7 @@ export interface PastUse {
   cachedInput: number;
   cacheWrite: number;
   output: number;
-  /** 19 of 20 answers were no longer than this. Undefined: only the sums are known. */
+  /** 99 of 100 answers were no longer than this. Undefined: only the sums are known. */
   longAnswer?: number | undefined;
 }
 
@@ -105,7 +105,7 @@ export function mostOf({
   longestOutput,
   bound,
 }: Pick<LineEstimate, 'mostInput' | 'longOutput' | 'longestOutput' | 'bound'> & { lines: number }): number {
-  const output = Math.ceil(longOutput * (1 + 2 / Math.sqrt(Math.max(1, lines))));
+  const output = Math.ceil(longOutput * (1 + 1 / Math.sqrt(Math.max(1, lines))));
   return Math.min(mostInput + Math.min(output, longestOutput), bound);
 }
 

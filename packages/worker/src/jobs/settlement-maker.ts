@@ -24,7 +24,7 @@ export interface SettlementMakerParts {
   pricing: PriceCalls;
   clock: Clock;
   logger: Logger;
-  metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;
+  metrics: Pick<WorkerMetrics, 'settled' | 'keptTogether' | 'refusedLate'>;
 }
 
 export interface ServedCall {
@@ -103,6 +103,7 @@ export class SettlementMaker {
   recorded({ job, log, afterwards }: Settlement, result: SettleResult): void {
     if (result === 'settled') {
       this.parts.metrics.settled(log);
+      if (job.prefix !== undefined) this.parts.metrics.keptTogether(log);
       afterwards?.();
       return;
     }
