@@ -21,6 +21,11 @@ test.before(async () => {
   gateway = await startProcesses({
     providers: {
       pool: { ...own, keys: NAMES.map(key), max_wait_ms: 120_000 },
+      narrow: {
+        ...own,
+        max_wait_ms: 120_000,
+        keys: NAMES.map((name) => ({ ...key(name), limits: { requests_per_minute: 2 } })),
+      },
       left: { ...own, api_key: `\${POOL_A}` },
       right: { ...own, api_key: `\${POOL_B}` },
       hasty: { ...own, api_key: `\${POOL_A}`, timeout_ms: 1_000 },
@@ -28,6 +33,7 @@ test.before(async () => {
     routes: {
       warm: { chain: [entry('pool')], ...warm },
       cold: [entry('pool')],
+      narrow: { chain: [entry('narrow')], ...warm },
       group: { chain: [{ one_of: [entry('left'), entry('right')] }], ...warm },
       hasty: { chain: [entry('hasty')], ...warm },
       claude: { chain: [{ provider: 'anthropic', model: 'claude-sonnet-4-5' }], ...warm },
@@ -176,6 +182,13 @@ test.serial('a key whose turn it is not serves no prompt that is warm at another
   for (let i = 0; i < 8; i++)
     t.is((await gateway.chat({ model: 'cold', messages: messages('pool', String(i)) })).status, 200);
   t.true(keysOf().size > 1);
+});
+
+test.serial('a warm key whose limit is used up leaves the others to serve', async (t) => {
+  hold.release();
+  for (let i = 0; i < 4; i++)
+    t.is((await gateway.chat({ model: 'narrow', messages: messages('narrow', String(i)) })).status, 200);
+  t.is(keysOf().size, 2);
 });
 
 test.serial('Anthropic’s cache is read by its marks, and its price is booked', async (t) => {
