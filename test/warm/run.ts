@@ -24,8 +24,10 @@ export interface Figures extends WarmRun {
   seconds: number;
   /** How long after the first answer the next call began, in ms. */
   followedMs: number;
-  /** When each call began after the first one, in ms. */
-  starts: number[];
+  calls: number;
+  /** The longest wait of a line in the queue, and the longest call, in ms. */
+  waitMs: number;
+  callMs: number;
 }
 
 /** A call takes longer than what a busy machine adds to it. */
@@ -68,22 +70,23 @@ export async function runWarm(run: WarmRun, lines: number, prefixTokens: number)
     const ended = await batchEnd(client, id);
     const { calls } = gateway.simulator;
     const starts = calls.map(({ startedAt }) => startedAt).sort((a, b) => a - b);
-    const firstStart = starts[0] ?? 0;
     const firstEnd = Math.min(...calls.map(({ endedAt }) => endedAt ?? Number.POSITIVE_INFINITY));
     const { body } = await adminOf(gateway)('GET', '/spend?by=route&since=1d');
     const [row] = body.data as SpendRow[];
     const { body: models } = await adminOf(gateway)('GET', `/models?provider=${kind}`);
     const prices = models.data.find((each: { id: string }) => each.id === model)?.prices ?? {};
-    return { ...run, lines, ...figuresOf(row, prices), ...timesOf() };
-
-    function timesOf() {
-      return {
-        failed: lines - (ended.request_counts?.completed ?? 0),
-        seconds: ((starts.at(-1) ?? 0) - firstStart + LATENCY_MS) / 1000,
-        followedMs: (starts[1] ?? 0) - firstEnd,
-        starts: starts.map((at) => at - firstStart),
-      };
-    }
+    const log = await gateway.log();
+    return {
+      ...run,
+      ...figuresOf(row, prices),
+      lines,
+      calls: calls.length,
+      failed: lines - (ended.request_counts?.completed ?? 0),
+      seconds: ((starts.at(-1) ?? 0) - (starts[0] ?? 0) + LATENCY_MS) / 1000,
+      followedMs: (starts[1] ?? 0) - firstEnd,
+      waitMs: Math.max(...log.map(({ queueMs }) => queueMs)),
+      callMs: Math.max(...log.map(({ served }) => served?.latencyMs ?? 0)),
+    };
   } finally {
     await gateway.stop();
   }
