@@ -101,6 +101,16 @@ test.serial('lines of another route, and of other prefixes, do not wait for them
   await Promise.all([endOf(one), endOf(other)]);
 });
 
+test.serial('lines that wait do not hold up those of other prefixes', async (t) => {
+  // Four of them would fill the lines that a batch has in flight.
+  const prefixes = Array.from({ length: 8 }, (_, i) => linesOf('warm', `prefix ${i}`, 8));
+  const id = await begin(prefixes.flat());
+  await held(8);
+  t.is(gateway.simulator.calls.length, 8);
+  t.deepEqual((await endOf(id)).counts, { total: 64, completed: 64, failed: 0 });
+  t.is(gateway.simulator.calls.length, 64);
+});
+
 test.serial('a caller who waits for the answer does not wait for the first', async (t) => {
   const id = await begin(linesOf('warm', 'hurry', 2));
   await held(1);

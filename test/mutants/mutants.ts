@@ -522,6 +522,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'isFirst = false',
   },
   {
+    test: 'gateway/warm-prefix',
+    file: 'packages/api/src/batches/line-feeder.ts',
+    from: 'claimed.size - lines.followers',
+    to: 'claimed.size',
+  },
+  {
     test: 'gateway/wrong-keys',
     file: 'packages/api/src/http/wrong-keys.ts',
     from: 'this.count(this.listener);',

@@ -3,9 +3,11 @@
  * taken lowers the number, so that the runs of one process do not use the same room twice. Other processes may: the queue
  * bears that, and the next look shows it.
  */
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Availability } from '@sluice/shared/providers/availability';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import { hasRateLimits } from '@sluice/shared/registry/token-estimate';
 
 /** Batches use this share of a provider's slots. The rest is for callers who wait. */
 const SHARE = 0.75;
@@ -23,7 +25,7 @@ export class ProviderRoom {
   constructor(
     private readonly queue: Pick<ChatQueue, 'look'>,
     private readonly availability: Pick<Availability, 'blocked'>,
-    private readonly providers: ReadonlyMap<string, { concurrency: number }>,
+    private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
   /** Takes the room of one line at the first entry of its chain that may be called. */
@@ -41,9 +43,11 @@ export class ProviderRoom {
   async #look(provider: string): Promise<{ lines: number; at: number }> {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
-    const { waiting, prioritized, active } = await this.queue.look(provider);
-    const slots = slotsForBatches(this.providers.get(provider)?.concurrency ?? 1);
-    const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
+    const { waiting, prioritized, parked, active } = await this.queue.look(provider);
+    const config = this.providers.get(provider);
+    // Without limits per minute, those that are parked wait for the first of their prefix.
+    const wantSlots = waiting + prioritized + active - (hasRateLimits(config) ? 0 : parked);
+    const left = { lines: slotsForBatches(config?.concurrency ?? 1) - wantSlots, at: performance.now() };
     this.#left.set(provider, left);
     return left;
   }
