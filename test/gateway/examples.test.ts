@@ -7,7 +7,7 @@ import test from '../helpers/needs-redis.js';
 
 let gateway: Gateway;
 test.before(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ simulator: { caches: {} } });
 });
 test.after.always(() => gateway?.stop());
 
@@ -19,7 +19,9 @@ const PROGRAMS: Record<string, { program: string; prints: RegExp }> = {
     program: process.execPath,
     prints: /^Accepted, until .*Z\.\n[\s\S]*\nIt cost 0\.\d+ USD\.\n$/,
   },
+  'quote.mjs': { program: process.execPath, prints: /^1 line in 1h: 0\.\d{6} USD, 0\.\d{6} at most\.\n/ },
   'safe-retry.mjs': { program: process.execPath, prints: /^Replayed: true\. The same answer: true\.\n$/ },
+  'warm-cache.mjs': { program: process.execPath, prints: /^1664 of \d+ tokens came from the cache\.\n$/ },
 };
 
 for (const [file, { program, prints }] of Object.entries(PROGRAMS))

@@ -9,6 +9,7 @@ const PAGES = {
   batches: 'reliability',
   limits: 'reliability',
   money: 'reliability',
+  warm: 'providers',
   containers: 'deploying',
   installs: 'deploying',
   front: 'production',

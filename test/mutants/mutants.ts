@@ -107,6 +107,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return;',
   },
   {
+    test: 'gateway/batch-quote',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: ': longest;',
+    to: ': usual;',
+  },
+  {
     test: 'gateway/batch-share',
     file: 'packages/api/src/chat/background-route.ts',
     from: 'state.runsOn = reply;',
@@ -532,6 +538,24 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/api/src/chat/request-ends.ts',
     from: 'await this.parts.stopRunning(request.id);',
     to: '',
+  },
+  {
+    test: 'gateway/warm-prefix',
+    file: 'packages/shared/src/queue/lua/parts/prefixes.lua',
+    from: "if hasFailed then writePrefix(prefix, now, 'o', NOBODY_WAITS_MS, '-') end",
+    to: '',
+  },
+  {
+    test: 'gateway/warm-prefix',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'isFirst = starts > 0 and prefixes.isFirst(rate[5], jobId, now)',
+    to: 'isFirst = false',
+  },
+  {
+    test: 'gateway/warm-prefix',
+    file: 'packages/api/src/batches/line-feeder.ts',
+    from: 'claimed.size - lines.followers',
+    to: 'claimed.size',
   },
   {
     test: 'gateway/wrong-keys',

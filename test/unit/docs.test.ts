@@ -284,6 +284,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.keptAnswerBytes('<workspace>'),
     names.workspaceTokens('<workspace>'),
     names.requestTimes('<workspace>'),
+    names.prefixes('<workspace>'),
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),
     names.spent('<workspace>'),

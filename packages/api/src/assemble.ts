@@ -52,10 +52,10 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   // A batch under way needs its input, although the file may be deleted.
   const heldObjects = () => batches.inputObjects();
   const files = await createFiles(redis, config.files, options.store, cell, heldObjects);
-  const { batches, runner } = createBatches(redis, config, logger, cell, chat, files);
+  const { batches, runner, quotes } = createBatches(redis, config, logger, cell, chat, files);
   const webhooks = createWebhooks(redis, config.webhooks, logger, cell);
   const connectionLimit = new ConnectionLimit(descriptors.limit, logger, () =>
     cell.apiMetrics.droppedConnection(),
   );
-  return { ...cell, ...chat, files, batches, runner, webhooks, connectionLimit };
+  return { ...cell, ...chat, files, batches, runner, quotes, webhooks, connectionLimit };
 }

@@ -45,6 +45,12 @@ export class AdminClient {
     return (await (await this.fetch(path, { method, body, ...(headers ? { headers } : {}) })).json()) as T;
   }
 
+  /** Sends a file as it is. */
+  async sendFile<T>(path: string, file: Blob): Promise<T> {
+    const headers = { 'content-type': 'application/jsonl' };
+    return (await (await this.fetch(path, { method: 'POST', body: file, headers })).json()) as T;
+  }
+
   /** Throws an AdminError for every answer that is no success. */
   async fetch(path: string, { method = 'GET', body, signal, headers }: CallOptions = {}): Promise<Response> {
     let response: Response;
@@ -52,11 +58,11 @@ export class AdminClient {
       response = await fetch(path, {
         method,
         headers: {
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
           'x-sluice-console': '1',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: body instanceof Blob ? body : JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
         credentials: 'same-origin',
         redirect: 'error',

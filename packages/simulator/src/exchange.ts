@@ -5,6 +5,7 @@ import type { Call, CallLog } from './call-log.js';
 import { send, sendBadly } from './delivery.js';
 import { type Dialect, type Fields, isFields, type ProviderName, Refusal } from './dialect.js';
 import type { Action, Script } from './faults.js';
+import type { PromptCaches } from './prompt-caches.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { wordAnswer } from './wording.js';
 
@@ -26,6 +27,8 @@ export interface Setting {
   otherLog: CallLog;
   nextCall(): number;
   background: BackgroundResponses;
+  /** Without them nothing is cached. */
+  caches: PromptCaches | undefined;
 }
 
 interface Exchange {
@@ -57,6 +60,7 @@ export function serveChat(
   const body = raw === null ? undefined : parseJson(raw);
   const limiter = setting.limiters[dialect.name];
   const admitted = limiter && admit(limiter, dialect, req, body);
+  const cached = setting.caches?.arrive(dialect, req.headers, body);
   const model = isFields(body) && typeof body.model === 'string' ? body.model : null;
   const userText = dialect.lastUserText(body);
   const isBackground = isFields(body) && body.background === true;
@@ -83,6 +87,7 @@ export function serveChat(
       if (admitted instanceof Refusal) throw admitted;
       if (overrides.noFlexCapacity === true && body.service_tier === 'flex') throw noFlexCapacity();
       const answer = dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
+      cached?.(answer);
       admitted?.(answer);
       if (!isBackground) return answer;
       if (overrides.refuseBackground === true && body.store === false) throw storeNeeded();

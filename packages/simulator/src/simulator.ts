@@ -14,6 +14,7 @@ import { MODELS, modelTest } from './models.js';
 import { openai, serverDialect } from './openai.js';
 import { type FormFields, OpenaiBatches } from './openai-batches.js';
 import { SERVERS } from './openai-servers.js';
+import { type CacheOptions, PromptCaches } from './prompt-caches.js';
 import { RateLimiter, type StrictLimits } from './rate-limiter.js';
 import { openaiResponses, serverResponses } from './responses.js';
 
@@ -38,6 +39,8 @@ export interface SimulatorOptions {
   onCall?: () => void;
   /** Limits per minute and key that are kept strictly; without it there are none. */
   limits?: Partial<Record<ProviderName, StrictLimits>>;
+  /** The caches of prompts; without it nothing is cached. */
+  caches?: CacheOptions;
   /** Whether `/_control/` is served. */
   control?: boolean;
 }
@@ -177,6 +180,7 @@ function createSetting(options: SimulatorOptions): Setting {
     otherLog: new CallLog(maxCalls, onCall),
     nextCall: () => ++n,
     background: new BackgroundResponses(),
+    caches: options.caches && new PromptCaches(options.caches),
   };
 }
 

@@ -60,6 +60,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /budgets': may('viewer', 'somewhere'),
   'GET /savings': may('viewer', 'somewhere'),
   'GET /batches': may('viewer', 'somewhere'),
+  'POST /workspaces/{id}/batch-quote': { role: 'operator', scope: 'workspace', readsOnly: true },
   'POST /workspaces/{id}/batches/{batch}/cancel': may('operator', 'workspace'),
   // Prompts and answers are in it.
   'GET /workspaces/{id}/files/{file}/content': may('operator', 'workspace'),

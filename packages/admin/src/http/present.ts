@@ -50,6 +50,7 @@ export function presentRoute(alias: string, route: RouteRecord): Route {
     chain: route.chain,
     on_crash: route.onCrash,
     provider_batches: route.providerBatches === true,
+    warm_prefix_tokens: route.warmPrefixTokens ?? null,
     created_at: iso(route.created),
     version: versionOf(route),
   };

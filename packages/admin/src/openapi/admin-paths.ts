@@ -354,6 +354,20 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('The batches.', c.listOf(c.batchView)) },
     },
   },
+  '/workspaces/{id}/batch-quote': {
+    post: {
+      summary: 'What a batch of these lines would cost. Nothing is run or kept.',
+      parameters: [s.inPath('id', 'Id of the workspace.'), ...s.query(c.quoteQuery)],
+      requestBody: {
+        required: true,
+        content: { 'application/jsonl': { schema: { ...c.text().json, format: 'binary' } } },
+      },
+      responses: {
+        '200': s.json('The quote.', c.batchQuote),
+        ...s.errors('invalid_request', 'not_found', 'request_too_large', 'rate_limited'),
+      },
+    },
+  },
   '/workspaces/{id}/batches/{batch}/cancel': {
     post: {
       summary: 'End a batch: what waits is not run, and what runs may end.',

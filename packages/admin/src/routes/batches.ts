@@ -2,9 +2,10 @@ import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { type Batch, toBatchView } from '@sluice/api/batches/batch-record';
 import type { BatchStore } from '@sluice/api/batches/batch-store';
+import type { Quotes } from '@sluice/api/batches/quotes';
 import type { Files } from '@sluice/api/files/files';
 import type { BatchView, List } from '@sluice/shared/admin-api';
-import { batchesQuery } from '@sluice/shared/contract/query';
+import { batchesQuery, quoteQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { noteChange } from '../access/audit.js';
@@ -16,6 +17,9 @@ import { readInput } from '../http/read-input.js';
 /** The most batches that are shown, the newest of all workspaces. */
 const MOST = 500;
 
+/** A file for a quote that comes more slowly is given up. */
+const MOST_QUOTE_MS = 60_000;
+
 /** Among so many, the newest, a search looks. */
 const MOST_SEARCHED = 2_000;
 
@@ -26,13 +30,18 @@ function hasText({ id, input_file_id, metadata }: BatchView, text: string): bool
 
 export interface BatchAdminParts {
   batches: BatchStore;
+  quotes: Quotes;
   files: Files;
+  config: { files: { maxFileBytes: number } };
   snapshot: DirectorySnapshot;
   clock: Clock;
 }
 
 /** /batches: how the batches of all workspaces stand. */
-export function addBatchRoutes(router: Router, { batches, files, snapshot, clock }: BatchAdminParts): void {
+export function addBatchRoutes(
+  router: Router,
+  { batches, quotes, files, config, snapshot, clock }: BatchAdminParts,
+): void {
   const find = async (workspace: string, id: string): Promise<Batch> => {
     const batch = await batches.find(id);
     if (batch?.record.workspace !== workspace) throw new GatewayError('not_found', 'There is no such batch.');
@@ -54,6 +63,28 @@ export function addBatchRoutes(router: Router, { batches, files, snapshot, clock
       .map(toBatchView)
       .filter((batch) => (status === undefined || batch.status === status) && hasText(batch, search));
     ctx.body = list(found.slice(0, MOST)) satisfies List<BatchView>;
+  });
+
+  // The file is the body. It is read as it comes, and nothing of it is kept.
+  router.post('/workspaces/:id/batch-quote', async (ctx) => {
+    const { endpoint } = readInput(quoteQuery, ctx.query);
+    const size = ctx.request.length;
+    const { maxFileBytes } = config.files;
+    if (size === undefined)
+      throw new GatewayError('invalid_request', 'The request must say how long the file is.');
+    if (size > maxFileBytes)
+      throw new GatewayError('request_too_large', `A file has ${maxFileBytes} bytes at most.`);
+    // A file that takes too much work is not read to its end.
+    ctx.set('connection', 'close');
+    const timer = setTimeout(() => ctx.req.destroy(), MOST_QUOTE_MS);
+    try {
+      ctx.body = await quotes.quote({
+        ...{ workspace: ctx.params.id ?? '', keyId: '', inputFile: null, bytes: ctx.req, size },
+        endpoint: endpoint === '/v1/embeddings' ? 'embeddings' : undefined,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
   });
 
   router.post('/workspaces/:id/batches/:batch/cancel', async (ctx) => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readLines, TooManyEmptyLines } from '@sluice/shared/json/read-lines';
 import type { LineMistake } from './batch-record.js';
-import { isMistake, type OfBatch, parseLine } from './parse-line.js';
+import { type BatchLine, isMistake, type OfBatch, parseLine } from './parse-line.js';
 
 export const MAX_LINES = 50_000;
 /** No more mistakes than this are reported. */
@@ -15,16 +15,24 @@ export interface LineLimits extends OfBatch {
   bytes: number;
 }
 
+/** Called with each line that is right, and where it ends. False: the rest is not read. */
+export type VisitLine = (line: BatchLine, number: number, end: number) => Promise<boolean>;
+
 export interface CheckedLines {
+  /** Not all of the file, if the visitor has ended the reading. */
   total: number;
   mistakes: LineMistake[];
   /** The models that the lines name, or several of them. */
   models: Set<string>;
 }
 
-export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
+export async function checkLines(
+  bytes: AsyncIterable<Buffer>,
+  limits: LineLimits,
+  visit?: VisitLine,
+): Promise<CheckedLines> {
   try {
-    return await check(bytes, limits);
+    return await check(bytes, limits, visit);
   } catch (error) {
     if (!(error instanceof TooManyEmptyLines)) throw error;
     return tooMany(error.message);
@@ -39,13 +47,17 @@ function tooMany(message: string): CheckedLines {
   };
 }
 
-async function check(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
+async function check(
+  bytes: AsyncIterable<Buffer>,
+  limits: LineLimits,
+  visit: VisitLine | undefined,
+): Promise<CheckedLines> {
   const mistakes: LineMistake[] = [];
   // The set holds digests, so that long ids take no more room than short ones.
   const seen = new Set<string>();
   const models = new Set<string>();
   let total = 0;
-  for await (const { number, text } of readLines(bytes, limits.bytes)) {
+  for await (const { number, text, end } of readLines(bytes, limits.bytes)) {
     total = number;
     if (total > MAX_LINES) return tooMany(`A batch has ${MAX_LINES} lines at most.`);
     if (mistakes.length >= MAX_MISTAKES) continue;
@@ -61,6 +73,7 @@ async function check(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<
     }
     seen.add(digest);
     if (models.size < MOST_MODELS) models.add(line.model);
+    if (visit && !(await visit(line, number, end))) break;
   }
   if (total === 0)
     mistakes.push({ code: 'empty_file', line: null, message: 'The file has no lines.', param: null });

@@ -11,21 +11,23 @@ import { BatchRunner } from './batch-runner.js';
 import { BatchStore } from './batch-store.js';
 import { LineStore } from './line-store.js';
 import { PartBudget } from './part-budget.js';
+import { PastUses } from './past-use.js';
 import { ProviderRoom } from './provider-room.js';
+import { Quotes } from './quotes.js';
 
 export function createBatches(
   redis: Redis,
   config: GatewayConfig,
   logger: Logger,
   cell: Cell,
-  { dispatcher, workspaceLimits, estimate, availability, lately }: Chat,
+  { dispatcher, workspaceLimits, estimate, availability, admission, readOwnBudgets, lately, prefixes }: Chat,
   files: Files,
 ) {
   const { id, names, payloads, clock, directory, queue, memory, neighbours, apiMetrics } = cell;
   const batches = new BatchStore(redis, names, payloads);
   const runner = new BatchRunner(
     {
-      ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      ...{ store: batches, files, dispatcher, prefixes, payloads, directory, clock, logger, inboxId: id },
       leases: new BatchLeases(redis, names),
       lineStore: new LineStore(redis, names),
       metrics: apiMetrics,
@@ -52,5 +54,16 @@ export function createBatches(
     },
     logger,
   );
-  return { batches, runner };
+  const quotes = new Quotes({
+    ...{ store: batches, files, directory, clock, queue, estimate, admission, readOwnBudgets },
+    past: new PastUses(redis, names, clock),
+    providers: config.providers,
+    protocol: () => neighbours.protocol,
+    deadlineMs: config.request.deadlineMs,
+    limits: config.request.limits,
+    linesInFlight: config.batches.linesInFlight,
+    maxActiveBatches: config.batches.maxActivePerWorkspace,
+    maxBodyBytes: config.request.maxBodyBytes,
+  });
+  return { batches, runner, quotes };
 }

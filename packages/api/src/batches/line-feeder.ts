@@ -16,8 +16,10 @@ import type { LinesUnderWay } from './lines-under-way.js';
 import { isMistake, parseLine } from './parse-line.js';
 import { type PlanLineParts, planLine } from './plan-line.js';
 import type { ProviderRoom } from './provider-room.js';
-import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
+import { keepTogether, prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
 
+/** So many times the lines in flight may wait for the first of their prefix. */
+const FOLLOWERS_PER_LINE = 4;
 /** The bytes of a line beside its body. */
 const LINE_BYTES = 4_096;
 
@@ -34,7 +36,7 @@ export type NextLine = () => Promise<FileLine | undefined>;
 
 export function lineLimitsOf(
   { limits, maxBodyBytes }: Pick<LineFeederParts, 'limits' | 'maxBodyBytes'>,
-  { endpoint }: Pick<BatchRecord, 'endpoint'>,
+  { endpoint }: { endpoint?: BatchRecord['endpoint'] | undefined },
 ): LineLimits {
   const own = endpoint ? withTokens(limits) : limits;
   return { ...own, endpoint, bytes: maxBodyBytes + LINE_BYTES };
@@ -82,11 +84,12 @@ export class LineFeeder {
     if (this.waitsFor !== 'budget' || lines.inFlight === 0) await this.feedParked();
     // A recorded line finds out whether there is budget again. Without one, a new line has to.
     if (this.waitsFor === 'budget' && lines.all.size > 0) return { line, isOver: line === undefined };
-    const window = await this.#window();
+    const { window, mostFollowers } = await this.#window();
     const claimed = new Map<string, FedLine>();
     const ready = new Map<string, ReadyLine>();
     let last: FileLine | undefined;
-    while (line && lines.inFlight + claimed.size < window && this.#hasRoom(line)) {
+    const inFlight = () => lines.inFlight + claimed.size - lines.followers;
+    while (line && inFlight() < window && this.#hasRoom(line)) {
       const requestId = makeRequestId();
       const parsed = parseLine(line.text, this.#limits);
       const customId = isMistake(parsed) ? '' : parsed.customId;
@@ -94,7 +97,10 @@ export class LineFeeder {
       const prepared = await this.#prepare(requestId, isMistake(parsed) ? '' : parsed.body, customId);
       if (prepared) {
         const isAlone = lines.inFlight + claimed.size === 0;
-        if (!(await this.parts.room.take(prepared.resolved.chain)) && !isAlone) break;
+        const { prefix } = prepared;
+        const follows = lines.hasFirst(prefix) && lines.followers < mostFollowers;
+        if (!follows && !(await this.parts.room.take(prepared.resolved.chain)) && !isAlone) break;
+        if (follows || !lines.hasFirst(prefix)) lines.follow(requestId, prefix);
         Object.assign(fed, placesOf(prepared));
         ready.set(requestId, prepared);
       }
@@ -116,7 +122,7 @@ export class LineFeeder {
   async feedParked(): Promise<void> {
     const { lines } = this;
     const now = this.parts.clock.now();
-    const window = await this.#window();
+    const { window } = await this.#window();
     for (const [requestId, until] of lines.parked) {
       const fed = lines.all.get(requestId);
       if (until > now || !fed) continue;
@@ -167,7 +173,8 @@ export class LineFeeder {
   /** Undefined: the line's request is invalid, and that is its outcome. */
   async #prepare(requestId: string, body: string, customId: string): Promise<ReadyLine | undefined> {
     try {
-      return await prepareLine(this.parts, this.record, requestId, body);
+      const ready = await prepareLine(this.parts, this.record, requestId, body);
+      return await keepTogether(this.parts, this.record, ready);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.results.addFailed(requestId, customId, error.toInfo());
@@ -185,7 +192,7 @@ export class LineFeeder {
         this.results.came();
         this.wake();
       },
-      () => this.lines.unknown.add(requestId),
+      () => this.lines.lose(requestId),
     );
   }
 
@@ -195,11 +202,13 @@ export class LineFeeder {
   }
 
   /** A workspace with a limit of requests in flight keeps half of it for its other callers. */
-  async #window(): Promise<number> {
+  async #window(): Promise<{ window: number; mostFollowers: number }> {
     const workspace = await this.parts.directory.findWorkspace(this.record.workspace);
     const most = workspace?.limits.concurrentRequests;
     const share = most === undefined ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(most / 2));
-    return Math.min(this.parts.linesInFlight, share);
+    const window = Math.min(this.parts.linesInFlight, share);
+    // Lines that wait are in flight for the limit.
+    return { window, mostFollowers: most === undefined ? FOLLOWERS_PER_LINE * window : 0 };
   }
 
   #hasRoom(line: Pick<FileLine, 'offset' | 'end'>): boolean {

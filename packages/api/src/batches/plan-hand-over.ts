@@ -9,7 +9,15 @@ const PROVIDER_WINDOW_MS = 24 * 3_600_000;
 /** Whether the batch is handed over, and if its route asks for that and it is not: why. */
 export async function planHandOver(
   { directory, providers, protocol }: Pick<GatherParts, 'directory' | 'providers' | 'protocol'>,
-  { id, workspace, endpoint, created, expires }: BatchRecord,
+  {
+    id,
+    workspace,
+    endpoint,
+    created,
+    expires,
+  }: Pick<BatchRecord, 'id' | 'workspace' | 'created' | 'expires'> & {
+    endpoint?: BatchRecord['endpoint'] | undefined;
+  },
   models: ReadonlySet<string>,
 ): Promise<HandedOver | undefined> {
   const found: Resolved[] = [];

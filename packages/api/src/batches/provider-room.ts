@@ -3,13 +3,20 @@
  * taken lowers the number, so that the runs of one process do not use the same room twice. Other processes may: the queue
  * bears that, and the next look shows it.
  */
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Availability } from '@sluice/shared/providers/availability';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import { hasRateLimits } from '@sluice/shared/registry/token-estimate';
 
 /** Batches use this share of a provider's slots. The rest is for callers who wait. */
 const SHARE = 0.75;
 const LOOKED_FOR_MS = 100;
+
+/** How many lines of batches a provider of this concurrency runs at a time. */
+export function slotsForBatches(concurrency: number): number {
+  return Math.max(1, Math.floor(SHARE * concurrency));
+}
 
 /** A provider has room for lines of batches while requests take or wait for less than the share of its slots. */
 export class ProviderRoom {
@@ -18,7 +25,7 @@ export class ProviderRoom {
   constructor(
     private readonly queue: Pick<ChatQueue, 'look'>,
     private readonly availability: Pick<Availability, 'blocked'>,
-    private readonly providers: ReadonlyMap<string, { concurrency: number }>,
+    private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
   /** Takes the room of one line at the first entry of its chain that may be called. */
@@ -36,9 +43,11 @@ export class ProviderRoom {
   async #look(provider: string): Promise<{ lines: number; at: number }> {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
-    const { waiting, prioritized, active } = await this.queue.look(provider);
-    const slots = Math.max(1, Math.floor(SHARE * (this.providers.get(provider)?.concurrency ?? 1)));
-    const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
+    const { waiting, prioritized, parked, active } = await this.queue.look(provider);
+    const config = this.providers.get(provider);
+    // Without limits per minute, those that are parked wait for the first of their prefix.
+    const wantSlots = waiting + prioritized + active - (hasRateLimits(config) ? 0 : parked);
+    const left = { lines: slotsForBatches(config?.concurrency ?? 1) - wantSlots, at: performance.now() };
     this.#left.set(provider, left);
     return left;
   }

@@ -16,6 +16,7 @@ import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
 import { type Batch, type BatchRecord, toBatchObject } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
+import type { Quotes } from './quotes.js';
 
 const SHORTEST_WINDOW_MS = 15 * 60_000;
 const MAX_PAIRS = 16;
@@ -25,6 +26,7 @@ const PAGE = { standard: 20, most: 100 };
 
 export interface BatchesParts {
   batches: BatchStore;
+  quotes: Quotes;
   files: Files;
   directory: DirectoryCache;
   clock: Clock;
@@ -34,7 +36,7 @@ export interface BatchesParts {
 }
 
 export function createBatchesRoutes(parts: BatchesParts) {
-  const { batches, files, directory, clock, maxActiveBatches, apiProtocol } = parts;
+  const { batches, quotes, files, directory, clock, maxActiveBatches, apiProtocol } = parts;
 
   async function find(workspace: string, id: string): Promise<Batch> {
     const batch = await batches.find(id);
@@ -51,6 +53,14 @@ export function createBatchesRoutes(parts: BatchesParts) {
     });
     if (file.purpose !== 'batch')
       throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
+    if (wanted.isQuote) {
+      ctx.body = await quotes.quote({
+        window: wanted.window,
+        ...{ workspace, keyId, endpoint: wanted.embeds ? 'embeddings' : undefined, inputFile: file.id },
+        ...{ bytes: files.sealed.read(file.object, file.bytes), size: file.bytes },
+      });
+      return;
+    }
     const owner = await directory.findWorkspace(workspace);
     if (!owner) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
     // The files of a batch's answers are always kept, so a workspace that has no room left may not begin another batch.
@@ -106,9 +116,12 @@ export function createBatchesRoutes(parts: BatchesParts) {
 
 interface WantedBatch {
   inputFile: string;
+  /** Empty: a quote for several. */
   window: string;
   windowMs: number;
   embeds: boolean;
+  /** Nothing is run. */
+  isQuote: boolean;
   outputExpiresMs: number;
   metadata: Record<string, string> | null;
 }
@@ -121,9 +134,14 @@ function readBatch(body: unknown): WantedBatch {
   const { endpoint } = fields;
   if (!isBatchEndpoint(endpoint))
     throw invalid(`endpoint must be one of ${BATCH_ENDPOINTS.join(', ')}.`, 'endpoint');
-  const { completion_window: window } = fields;
+  const isQuote = readFlag(fields.dry_run, 'dry_run');
+  // Without a window a quote is for several.
+  const window = fields.completion_window ?? (isQuote ? undefined : null);
   const windowMs = typeof window === 'string' ? durationMs(window) : undefined;
-  if (windowMs === undefined || windowMs < SHORTEST_WINDOW_MS || windowMs > LONGEST_DEADLINE_MS)
+  if (
+    window !== undefined &&
+    (windowMs === undefined || windowMs < SHORTEST_WINDOW_MS || windowMs > LONGEST_DEADLINE_MS)
+  )
     throw invalid('completion_window must be from "15m" to "48h", such as "24h".', 'completion_window');
   const expiry = fields.output_expires_after ?? {};
   if (typeof expiry !== 'object')
@@ -131,12 +149,19 @@ function readBatch(body: unknown): WantedBatch {
   const { anchor, seconds } = expiry as Record<string, unknown>;
   return {
     inputFile: fields.input_file_id,
-    window: window as string,
-    windowMs,
+    window: typeof window === 'string' ? window : '',
+    windowMs: windowMs ?? 0,
     embeds: endpoint === '/v1/embeddings',
+    isQuote,
     outputExpiresMs: 1_000 * readExpiry(anchor, seconds, 'output_expires_after'),
     metadata: readMetadata(fields.metadata),
   };
+}
+
+function readFlag(value: unknown, field: string): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === undefined || value === null) return false;
+  throw invalid(`${field} must be true or false.`, field);
 }
 
 function readMetadata(value: unknown): Record<string, string> | null {

@@ -11,11 +11,13 @@ import { parseEmbeddingRequest } from '../chat/parse-embedding-request.js';
 import { putEndpoint, putRequest, searchMessages } from '../chat/put-request.js';
 import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import { readTags, readUser } from '../chat/tags.js';
+import { isKeptTogether, type WarmPrefixes } from '../chat/warm-prefix.js';
 import type { BatchRecord } from './batch-record.js';
 
 export interface SendLineParts {
   inboxId: string;
   payloads: Payloads;
+  prefixes: WarmPrefixes;
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
@@ -29,14 +31,18 @@ export interface ReadyLine {
   body: string;
   messages: MemberSearch | undefined;
   resolved: Resolved;
+  prefix?: string;
   tags: ChatJob['tags'];
   user: string | undefined;
 }
 
 /** Throws the error that the same request would get from its endpoint. */
 export async function prepareLine(
-  { directory, providers, limits }: SendLineParts,
-  { workspace, endpoint }: BatchRecord,
+  { directory, providers, limits }: Pick<SendLineParts, 'directory' | 'providers' | 'limits'>,
+  {
+    workspace,
+    endpoint,
+  }: Pick<BatchRecord, 'workspace'> & { endpoint?: BatchRecord['endpoint'] | undefined },
   requestId: string,
   body: string,
 ): Promise<ReadyLine> {
@@ -46,11 +52,23 @@ export async function prepareLine(
   return { request, body, messages, resolved, tags: readTags('', request), user: readUser(request) };
 }
 
+/** Keeps the line together with others whose prompts begin alike. */
+export async function keepTogether(
+  { prefixes, providers }: Pick<SendLineParts, 'prefixes' | 'providers'>,
+  { workspace }: Pick<BatchRecord, 'workspace'>,
+  ready: ReadyLine,
+): Promise<ReadyLine> {
+  const { request, resolved } = ready;
+  if (!isKeptTogether(request, resolved)) return ready;
+  const { chain, prefix } = await prefixes.of(workspace, request, resolved, providers);
+  return { ...ready, resolved: { ...resolved, chain }, ...(prefix === undefined ? {} : { prefix }) };
+}
+
 export function toJob(
   parts: SendLineParts,
   { id, workspace, keyId, endpoint }: BatchRecord,
   requestId: string,
-  { request, body, messages, resolved, tags, user }: ReadyLine,
+  { request, body, messages, resolved, prefix, tags, user }: ReadyLine,
 ): ChatJob {
   const now = parts.clock.now();
   const job: ChatJob = {
@@ -79,5 +97,6 @@ export function toJob(
   putRequest(job, body, messages, parts.payloads);
   if (tags) job.tags = tags;
   if (user !== undefined) job.user = user;
+  if (prefix !== undefined) job.prefix = prefix;
   return job;
 }

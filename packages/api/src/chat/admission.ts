@@ -48,6 +48,8 @@ interface Waiter {
   wake(): void;
 }
 
+type EstimatedJob = Pick<ChatJob, 'workspace' | 'route' | 'chain' | 'deadline'>;
+
 export class Admission {
   readonly #waiters = new Map<string, Waiter>();
 
@@ -93,11 +95,31 @@ export class Admission {
     const { limits } = workspace;
     this.#addTokens(job, request, limits);
     if (limits.weight !== undefined) job.weight = limits.weight;
-    if (workspace.models !== undefined && limits.unpricedModels !== 'allow') {
-      const field = this.estimate.unknownField(job.chain, request);
-      if (field !== undefined) return mayChooseModel(field);
-    }
+    const refused = this.#mayChoose(workspace, job, request);
+    if (refused) return refused;
     return isLimited(limits) ? this.#reserve(workspace, job, request) : undefined;
+  }
+
+  /** Why the workspace may not send this request at any time. */
+  whyNever(
+    workspace: WorkspaceRecord,
+    job: EstimatedJob,
+    request: ChatRequest,
+  ): Refusal {
+    const estimates = this.#estimate(workspace.limits, job, request);
+    return (
+      this.#mayChoose(workspace, job, request) ?? (estimates instanceof GatewayError ? estimates : undefined)
+    );
+  }
+
+  #mayChoose(
+    { models, limits }: WorkspaceRecord,
+    { chain }: Pick<ChatJob, 'chain'>,
+    request: ChatRequest,
+  ): Refusal {
+    if (models === undefined || limits.unpricedModels === 'allow') return undefined;
+    const field = this.estimate.unknownField(chain, request);
+    return field === undefined ? undefined : mayChooseModel(field);
   }
 
   async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Refusal> {
@@ -145,7 +167,7 @@ export class Admission {
   /** What the request may cost, or why it may not be sent at all. */
   #estimate(
     limits: LimitsConfig,
-    job: ChatJob,
+    job: EstimatedJob,
     request: ChatRequest,
   ): LimitedRequest['estimates'] | GatewayError {
     const isBudgeted = hasBudget(limits);

@@ -29,6 +29,7 @@ import { RefusalRate } from './refusal-rate.js';
 import { RequestEnds } from './request-ends.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
+import { WarmPrefixes } from './warm-prefix.js';
 
 export type Chat = ReturnType<typeof createChat>;
 
@@ -101,6 +102,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
+    prefixes: new WarmPrefixes(redis, names, payloads),
     ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet },
   };
 }

@@ -1,3 +1,4 @@
+import type { RouteEntry } from '@sluice/shared/contract/route';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { RouteRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
@@ -16,6 +17,10 @@ export interface Resolved {
   onCrash: OnCrash;
   /** Batches of the route go to the provider's own batch API where that is possible. */
   providerBatches?: boolean;
+  /** Prompts that begin with the same tokens, so many of them, are kept together. */
+  warmPrefixTokens?: number;
+  /** The route's own entries, where some of them are groups. */
+  groups?: readonly RouteEntry[];
 }
 
 /** An alias of the workspace wins over a direct model id of the same name. A model that is not allowed is not found. */
@@ -56,11 +61,14 @@ function resolveRoute(
   requestId: string,
 ): Resolved | undefined {
   if (!route) return undefined;
-  const chain = chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider));
+  const chosen = chooseMembers(route.chain, requestId);
+  const chain = chosen.filter((entry) => providers.has(entry.provider));
   // An entry with a condition is for what a model before it refused.
   if (!chain.some(({ when }) => when === undefined)) return undefined;
   const resolved: Resolved = { route: model, chain, onCrash: route.onCrash };
   if (route.providerBatches) resolved.providerBatches = true;
+  if (route.warmPrefixTokens !== undefined) resolved.warmPrefixTokens = route.warmPrefixTokens;
+  if (chosen !== route.chain) resolved.groups = route.chain;
   return resolved;
 }
 

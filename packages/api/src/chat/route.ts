@@ -35,6 +35,7 @@ import { parseEmbeddingRequest } from './parse-embedding-request.js';
 import { putEndpoint, putRequest, searchMessages } from './put-request.js';
 import { resolveKnown, resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
+import { isKeptTogether, type WarmPrefixes } from './warm-prefix.js';
 import { writeReply } from './write-reply.js';
 
 /** In a request this is the class that the caller wants. In an answer it is the class that the request got. */
@@ -49,6 +50,7 @@ export interface ChatParts {
   idempotent: IdempotentDispatcher;
   background: BackgroundRequests;
   payloads: Payloads;
+  prefixes: WarmPrefixes;
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
@@ -148,11 +150,12 @@ export function createChatRoute(
       ? parseEmbeddingRequest(bodyText, limits)
       : parseChatRequest(bodyText, limits, messages);
     ctx.state.soughtModel = request.model;
-    const { route, chain, onCrash } =
+    const resolved =
       resolveKnown(request.model, key.workspace, directory, providers, requestId) ??
       (await resolveModel(request.model, key.workspace, directory, providers, requestId).catch((error) =>
         countUnknown(error, requestId, key.workspace),
       ));
+    const { route, chain, onCrash } = resolved;
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
     // The job is built in one piece, because adding a field by spreading costs more than all of these.
@@ -182,6 +185,8 @@ export function createChatRoute(
     };
     if (endpoint) putEndpoint(job, endpoint);
     putRequest(job, bodyText, messages, payloads);
+    if (isKeptTogether(request, resolved))
+      Object.assign(job, await parts.prefixes.of(key.workspace, request, resolved, providers));
     const wanted = readPriority(textOf(headers[PRIORITY_HEADER]));
     const asked = headers[DEADLINE_HEADER];
     const priority = priorityOf(key, asked === undefined ? wanted : (wanted ?? 'background'));

@@ -68,8 +68,14 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
         security,
         requestBody: s.body(c.batchInput),
         responses: {
-          '200': s.json('The batch.', c.batch),
-          ...s.errors('invalid_request', 'invalid_api_key', 'quota_exceeded', 'service_unavailable'),
+          '200': s.json('The batch, or its quote.', c.batchOrQuote),
+          ...s.errors(
+            'invalid_request',
+            'invalid_api_key',
+            'quota_exceeded',
+            'rate_limited',
+            'service_unavailable',
+          ),
         },
       },
       get: {

@@ -6,6 +6,7 @@ import { CliError, UsageError } from '../output/cli-error.js';
 import { type AdminAddress, TOKEN_PLACES } from './address.js';
 
 const TIMEOUT_MS = 60_000;
+const FILE_TIMEOUT_MS = 120_000;
 
 export type Query = Record<string, string | number | undefined>;
 
@@ -50,6 +51,14 @@ export class AdminClient {
     return (await this.#json(response)) as T;
   }
 
+  /** Sends a file as it is read. */
+  async sendFile<T>(path: string, query: Query, file: NodeJS.ReadableStream, bytes: number): Promise<T> {
+    const headers = { 'content-type': 'application/jsonl', 'content-length': String(bytes) };
+    const signal = AbortSignal.timeout(FILE_TIMEOUT_MS);
+    const response = await this.#call('POST', path + queryText(query), signal, file, headers);
+    return (await this.#json(response)) as T;
+  }
+
   /** The body as it arrives, for as long as it takes. */
   async stream(path: string, query: Query): Promise<NodeJS.ReadableStream> {
     const response = await this.#call('GET', path + queryText(query));
@@ -57,7 +66,13 @@ export class AdminClient {
     return response.body;
   }
 
-  async #call(method: string, path: string, signal?: AbortSignal, body?: unknown): Promise<Response> {
+  async #call(
+    method: string,
+    path: string,
+    signal?: AbortSignal,
+    body?: unknown,
+    raw?: Record<string, string>,
+  ): Promise<Response> {
     const { url, token } = this.address;
     // Loaded with the first call: `sluice --help` and `sluice check` do without it.
     const { default: fetch } = await import('node-fetch');
@@ -65,12 +80,12 @@ export class AdminClient {
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined ? {} : (raw ?? { 'content-type': 'application/json' })),
       },
       agent: this.#agent,
       // The token is for this address only.
       redirect: 'manual',
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: raw ? (body as NodeJS.ReadableStream) : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     }).catch((error: unknown) => {
       throw this.unreachable(error);

@@ -56,9 +56,9 @@ function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorks
     models: models ?? undefined,
     limits: toLimits(limits),
     routes: new Map(
-      routes.map(({ id, chain, on_crash, provider_batches }) => [
+      routes.map(({ id, chain, on_crash, provider_batches, warm_prefix_tokens }) => [
         id,
-        toRoute({ chain, on_crash, provider_batches }),
+        toRoute({ chain, on_crash, provider_batches, warm_prefix_tokens }),
       ]),
     ),
     keys: keys.map(toKnownKey),

@@ -148,6 +148,7 @@ function planRoute(
   const same =
     before?.onCrash === after.onCrash &&
     (before.providerBatches ?? false) === (after.providerBatches ?? false) &&
+    before.warmPrefixTokens === after.warmPrefixTokens &&
     isDeepStrictEqual(before.chain.map(mentionedEntry), after.chain.map(mentionedEntry));
   return { kind: 'route', action: actionFor(before, same), workspace, name, before, after };
 }

@@ -81,7 +81,7 @@ function facts({ name, models, limits }: WorkspaceFacts): Record<string, string>
 function routeDetails({ action, before, after }: RouteStep): string {
   const text = (route: RouteStep['after']) =>
     route
-      ? `${chainText(route.chain)}${route.onCrash === 'rerun' ? '' : ` (on crash: ${route.onCrash})`}${route.providerBatches ? ' (provider batches)' : ''}`
+      ? `${chainText(route.chain)}${route.onCrash === 'rerun' ? '' : ` (on crash: ${route.onCrash})`}${route.providerBatches ? ' (provider batches)' : ''}${route.warmPrefixTokens ? ` (warm prefix: ${route.warmPrefixTokens} tokens)` : ''}`
       : '';
   return action === 'change'
     ? `${text(before)} → ${text(after)}`

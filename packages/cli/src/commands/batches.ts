@@ -1,9 +1,10 @@
-import type { BatchView } from '@sluice/shared/admin-api';
-import { BATCH_STATUSES } from '@sluice/shared/contract/batch';
+import { createReadStream, statSync } from 'node:fs';
+import type { BatchQuote, BatchView, Workspace } from '@sluice/shared/admin-api';
+import { BATCH_ENDPOINTS, BATCH_STATUSES } from '@sluice/shared/contract/batch';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
-import { CliError } from '../output/cli-error.js';
+import { CliError, UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
@@ -47,6 +48,77 @@ function handedText({ provider_batches: handed }: BatchView): string | undefined
   return [at, ...(ids.length > 0 ? [`The provider’s batches: ${ids.join(', ')}`] : []), ...why].join('\n');
 }
 
+type Row<K extends 'models' | 'windows' | 'refused'> = BatchQuote[K][number];
+
+const COSTS: Column<Pick<Row<'windows'>, 'expected_cost_usd' | 'most_cost_usd' | 'bound_cost_usd'>>[] = [
+  { title: 'EXPECTED', right: true, cell: ({ expected_cost_usd }) => expected_cost_usd },
+  { title: 'MOST', right: true, cell: ({ most_cost_usd }) => most_cost_usd },
+  { title: 'BOUND', right: true, cell: ({ bound_cost_usd }) => bound_cost_usd },
+];
+const MODEL_COLUMNS: Column<Row<'models'>>[] = [
+  { title: 'MODEL', cell: ({ model }) => model },
+  { title: 'AT', cell: ({ provider, provider_model }) => `${provider}/${provider_model}` },
+  { title: 'LINES', right: true, cell: ({ lines }) => whole(lines) },
+  { title: 'INPUT', right: true, cell: ({ input_tokens }) => whole(input_tokens) },
+  { title: 'OUTPUT', right: true, cell: ({ output_tokens }) => whole(output_tokens) },
+  ...COSTS,
+  {
+    title: 'ANSWERS',
+    cell: ({ is_priced, is_measured }) => (!is_priced ? 'no price' : is_measured ? 'as measured' : 'a guess'),
+  },
+];
+const WINDOW_COLUMNS: Column<Row<'windows'>>[] = [
+  { title: 'WINDOW', cell: ({ completion_window }) => completion_window },
+  { title: 'BY', cell: ({ by }) => by.replace('_', ' ') },
+  ...COSTS,
+  {
+    title: 'ENDS',
+    cell: ({ ends_at, in_time }) =>
+      ends_at === null ? 'unknown' : `${momentOf(ends_at)}${in_time ? '' : ', too late'}`,
+  },
+];
+const REFUSED_COLUMNS: Column<Row<'refused'>>[] = [
+  { title: 'REFUSED', right: true, cell: ({ lines }) => whole(lines) },
+  {
+    title: 'FIRST LINE',
+    right: true,
+    cell: ({ first_line }) => (first_line === null ? '' : whole(first_line)),
+  },
+  { title: 'CODE', cell: ({ code }) => code },
+  { title: 'WHY', cell: ({ message }) => message },
+];
+
+function quoteText(quote: BatchQuote, style: Cli['style']): string {
+  const { lines, lines_read, models, windows, errors, refused } = quote;
+  const read = lines_read < lines ? `, of which ${whole(lines_read)} were read` : '';
+  const mistakes = errors?.data.map(
+    ({ line, message }) => `${line === null ? '' : `line ${line}: `}${message}`,
+  );
+  return [
+    `${whole(lines)} lines${read}`,
+    ...(mistakes ? [`The batch would fail:\n${mistakes.join('\n')}`] : []),
+    ...(models.length > 0 ? [table(MODEL_COLUMNS, models, style)] : []),
+    table(WINDOW_COLUMNS, windows, style),
+    ...(refused.length > 0 ? [table(REFUSED_COLUMNS, refused, style)] : []),
+  ].join('\n\n');
+}
+
+/** The workspace that was named, or the only one that there is. */
+async function workspaceOf({ admin }: Cli, named: string | undefined): Promise<string> {
+  if (named !== undefined) return named;
+  const [first, ...others] = await admin.list<Workspace>('/workspaces');
+  if (!first || others.length > 0) throw new UsageError('name the workspace: --workspace <id>');
+  return first.id;
+}
+
+function sizeOf(file: string): number {
+  try {
+    return statSync(file).size;
+  } catch {
+    throw new CliError(`cannot read ${file}`);
+  }
+}
+
 export function addBatchCommands(program: Command, cli: Cli): void {
   const batches = group(
     program,
@@ -55,7 +127,29 @@ export function addBatchCommands(program: Command, cli: Cli): void {
     'batches list',
     'batches show batch_V1StGXR8Z5jdHi6BmyT0',
     'batches cancel demo batch_V1StGXR8Z5jdHi6BmyT0',
+    'batches quote requests.jsonl',
   );
+
+  withExamples(
+    batches
+      .command('quote')
+      .description('Say what a batch of a file would cost, when it would end, and what would be refused.')
+      .argument('<file>', 'the file, as a batch takes it')
+      .option('--workspace <id>', 'whose batch it would be; default: the only workspace')
+      .addOption(
+        new Option('--endpoint <path>', 'what the lines ask for')
+          .choices(BATCH_ENDPOINTS)
+          .default(BATCH_ENDPOINTS[0]),
+      ),
+    'batches quote requests.jsonl',
+    'batches quote requests.jsonl --workspace demo --json',
+  ).action(async (file: string, options: { workspace?: string; endpoint: string }) => {
+    const bytes = sizeOf(file);
+    const place = path`/workspaces/${await workspaceOf(cli, options.workspace)}/batch-quote`;
+    const { endpoint } = options;
+    const quote = await cli.admin.sendFile<BatchQuote>(place, { endpoint }, createReadStream(file), bytes);
+    cli.show(quote, () => quoteText(quote, cli.style));
+  });
 
   withExamples(
     batches

@@ -142,6 +142,23 @@ export const costDashboard: DashboardSpec = {
       queries: [{ expr: 'sum by (type) (rate(gateway_tokens_total[$__rate_interval]))', legend: '{{type}}' }],
     },
     {
+      title: 'Prompts from the cache',
+      about: 'The cached part of all prompts, and of requests that are kept together how many found a cache.',
+      kind: 'timeseries',
+      unit: 'percentunit',
+      width: 12,
+      queries: [
+        {
+          expr: 'sum by (model) (rate(gateway_tokens_total{type="cached_input"}[$__rate_interval])) / (sum by (model) (rate(gateway_tokens_total{type!="output"}[$__rate_interval])) > 0)',
+          legend: '{{model}}, tokens',
+        },
+        {
+          expr: 'sum by (model) (rate(gateway_warm_prefix_requests_total{result="hit"}[$__rate_interval])) / (sum by (model) (rate(gateway_warm_prefix_requests_total[$__rate_interval])) > 0)',
+          legend: '{{model}}, kept together',
+        },
+      ],
+    },
+    {
       title: 'Calls whose bill nobody knows',
       about:
         'They were sent and no whole answer came, or it named no usage or price. What they may have cost.',

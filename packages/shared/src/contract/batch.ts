@@ -26,16 +26,16 @@ export const BATCH_STATUSES = [
   'cancelled',
 ] as const;
 
+const lineMistakes = s.fields({
+  object: s.literal('list'),
+  data: s.list(s.fields({ code: s.text(), line: wholeOrNull, message: s.text(), param: textOrNull })),
+});
+
 const batchFields = {
   id: s.text().about({ pattern: '^batch_' }),
   object: s.literal('batch'),
   endpoint: s.text(),
-  errors: s.orNull(
-    s.fields({
-      object: s.literal('list'),
-      data: s.list(s.fields({ code: s.text(), line: wholeOrNull, message: s.text(), param: textOrNull })),
-    }),
-  ),
+  errors: s.orNull(lineMistakes),
   input_file_id: s.text(),
   completion_window: s.text(),
   status: s.choice(...BATCH_STATUSES),
@@ -99,7 +99,73 @@ export const batchInput = s.fields({
   completion_window: s.text().about('From `15m` to `48h`, such as `24h`.'),
   metadata: s.optional(s.orNull(s.record(s.text()))),
   output_expires_after: s.optional(s.fields({ anchor: s.literal('created_at'), seconds: s.whole() })),
+  dry_run: s.optional(s.flag.about('Only say what the batch would cost. Nothing is run or kept.')),
 });
+
+const costs = {
+  expected_cost_usd: usd.about('By what the route has taken in the last days, where that is known.'),
+  most_cost_usd: usd.about('99 of 100 batches cost no more.'),
+  bound_cost_usd: usd.about(
+    'It cannot cost more in one call for each line: the longest answers, the most tokens.',
+  ),
+};
+
+/** What a batch would cost, and what would become of it. */
+export const batchQuote = s.component('BatchQuote', {
+  object: s.literal('batch.quote'),
+  endpoint: s.choice(...BATCH_ENDPOINTS),
+  input_file_id: textOrNull,
+  lines: s.whole(),
+  lines_read: s
+    .whole()
+    .about('Fewer than `lines`: the file took too long, and the rest is reckoned by its bytes.'),
+  input_tokens: s.whole(),
+  output_tokens: s.whole(),
+  models: s
+    .list(
+      s.fields({
+        model: s.text().about('As the lines name it.'),
+        provider: s.text(),
+        provider_model: s.text(),
+        lines: s.whole(),
+        input_tokens: s.whole(),
+        output_tokens: s.whole(),
+        is_priced: s.flag.about('False: the registry has no price, and the costs leave these lines out.'),
+        is_measured: s.flag.about('The length of answers is that of the route in the last days.'),
+        ...costs,
+      }),
+    )
+    .about('Each line counts at the first entry of its chain.'),
+  windows: s.list(
+    s.fields({
+      completion_window: s.text(),
+      by: s.choice('gateway', 'provider_batch').about('Who runs the lines.'),
+      ...costs,
+      ends_at: wholeOrNull.about(
+        'At the pace of today, in seconds. Null: the provider was not called lately.',
+      ),
+      in_time: s.orNull(s.flag),
+    }),
+  ),
+  errors: s.orNull(lineMistakes).about('The batch would fail for these before anything is run.'),
+  refused: s
+    .list(
+      s.fields({
+        code: s.text(),
+        message: s.text(),
+        param: textOrNull,
+        lines: s.whole(),
+        first_line: wholeOrNull.about('Null: it concerns the whole batch.'),
+      }),
+    )
+    .about('What would not be answered.'),
+});
+export type BatchQuote = s.Infer<typeof batchQuote>;
+
+export const batchOrQuote = s.chosen<BatchObject | BatchQuote>(
+  { anyOf: [batch.json, batchQuote.json] },
+  (value) => (s.isMap(value) && value.object === 'batch.quote' ? batchQuote : batch),
+);
 
 export const file = s.component('File', {
   id: s.text().about({ pattern: '^file-' }),

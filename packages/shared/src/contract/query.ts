@@ -1,5 +1,5 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
-import { BATCH_STATUSES } from './batch.js';
+import { BATCH_ENDPOINTS, BATCH_STATUSES } from './batch.js';
 import { timeZone } from './common.js';
 import { PRICE_LISTS } from './price-lists.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
@@ -245,6 +245,10 @@ export const refusalsQuery = s.fields({
 });
 
 const batchStatus = s.choice(...BATCH_STATUSES);
+export const quoteQuery = s.fields({
+  endpoint: s.withDefault(s.choice(...BATCH_ENDPOINTS), '/v1/chat/completions'),
+});
+
 export const batchesQuery = s.fields({
   workspace,
   status: parameter(batchStatus, 'How it stands.', batchStatus.json),

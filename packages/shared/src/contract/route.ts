@@ -161,8 +161,18 @@ function routeOf(provider: s.Shape<string>) {
     default: false,
     description: 'Whether batches of the route are handed to the provider’s own batch API.',
   });
+  const warmTokens = s
+    .whole({ min: 1_000, max: 100_000 })
+    .about(
+      'Requests whose prompts begin with the same tokens, so many of them, go where that beginning is cached.',
+    );
   const settings = s.fields(
-    { chain, on_crash: s.withDefault(onCrash, 'rerun'), provider_batches: s.withDefault(handsOver, false) },
+    {
+      chain,
+      on_crash: s.withDefault(onCrash, 'rerun'),
+      provider_batches: s.withDefault(handsOver, false),
+      warm_prefix_tokens: s.optional(s.orNull(warmTokens)),
+    },
     { check: batchMistakes },
   );
   const routeInput = s.named(
@@ -172,7 +182,17 @@ function routeOf(provider: s.Shape<string>) {
       (value) => (isText(value) ? noRoute : Array.isArray(value) ? chain : settings),
     ),
   );
-  return { chainEntry, groupMember, entryGroup, routeEntry, chain, onCrash, handsOver, routeInput };
+  return {
+    chainEntry,
+    groupMember,
+    entryGroup,
+    routeEntry,
+    chain,
+    onCrash,
+    handsOver,
+    warmTokens,
+    routeInput,
+  };
 }
 
 function* modelMistakes(chain: readonly unknown[]): Iterable<s.Finding> {
@@ -213,17 +233,29 @@ export interface RouteConfig {
   onCrash: OnCrash;
   /** Batches of this route are handed to the provider's own batch API where that is possible. */
   providerBatches?: boolean;
+  /** Requests whose prompts begin with the same tokens, so many of them, are kept together. */
+  warmPrefixTokens?: number;
 }
 
 /** A route is a chain, or a map with the chain and with settings of the whole route. */
 export function toRoute(input: s.Infer<typeof routeInput>): RouteConfig {
   if (Array.isArray(input)) return { chain: input, onCrash: 'rerun' };
-  const { chain, on_crash: onCrash, provider_batches: handsOver } = input;
-  return { chain, onCrash, ...(handsOver ? { providerBatches: true } : {}) };
+  const { chain, on_crash: onCrash, provider_batches: handsOver, warm_prefix_tokens: warm } = input;
+  return {
+    chain,
+    onCrash,
+    ...(handsOver ? { providerBatches: true } : {}),
+    ...(warm ? { warmPrefixTokens: warm } : {}),
+  };
 }
 
-const { chain, onCrash, handsOver } = parts;
-const routeFields = { chain, on_crash: onCrash, provider_batches: handsOver };
+const { chain, onCrash, handsOver, warmTokens } = parts;
+const routeFields = {
+  chain,
+  on_crash: onCrash,
+  provider_batches: handsOver,
+  warm_prefix_tokens: s.orNull(warmTokens),
+};
 /** Another one after every change. It is the ETag of the route. */
 const version = s.text().about('Another one after every change; also its ETag.');
 const head = { id: s.text(), object: s.literal('route') };

@@ -58,7 +58,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
       return {
         method: 'PUT',
         path,
-        body: only(old, 'chain', 'on_crash', 'provider_batches'),
+        body: only(old, 'chain', 'on_crash', 'provider_batches', 'warm_prefix_tokens'),
         words: 'puts the route back as it was before this change',
       };
     case 'PUT /workspaces/{id}/limits':

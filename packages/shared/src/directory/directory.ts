@@ -42,6 +42,8 @@ export interface RouteRecord {
   onCrash: OnCrash;
   /** Batches of this route are handed to the provider's own batch API where that is possible. */
   providerBatches?: boolean;
+  /** Requests whose prompts begin with the same tokens, so many of them, are kept together. */
+  warmPrefixTokens?: number;
   created: number;
 }
 

@@ -28,6 +28,8 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.money(workspace, 'most'),
     names.keptAnswers(workspace),
     names.keptAnswerBytes(workspace),
+    names.prefixes(workspace),
+    `${names.prefixes(workspace)}:order`,
     names.reservations(workspace),
     names.reserved(workspace),
     names.workspaceTokens(workspace),

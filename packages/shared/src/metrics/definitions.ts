@@ -368,6 +368,13 @@ export const METRICS = {
     help: 'From a call to the first piece of its answer, where answers are read in pieces (upstream_stream).',
     buckets: CALL_SECONDS,
   },
+  keptTogether: {
+    name: 'gateway_warm_prefix_requests_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model', 'result'],
+    help: 'Served requests that were kept together with others whose prompts begin alike. result is hit, if a part of the prompt came from the cache, or miss.',
+  },
   tokens: {
     name: 'gateway_tokens_total',
     type: 'counter',

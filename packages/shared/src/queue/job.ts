@@ -128,6 +128,8 @@ export interface ChatJob {
   plan?: Plan;
   /** The batch that has the request as a line. The outcome is kept for the batch too. */
   batch?: string;
+  /** Digest of how the prompt begins. Set only if others that begin so are to find it in the provider's cache. */
+  prefix?: string;
   /** `traceparent` of the request, if it is traced. */
   trace?: string;
   acceptedAt: number;

@@ -17,10 +17,14 @@ export function estimateOf({ tokens, request }: Pick<ChatJob, 'tokens' | 'reques
   return tokens ?? { input: Math.ceil(request.length / BYTES_PER_TOKEN), output: USUAL_OUTPUT_TOKENS };
 }
 
-/** The job's field `rate`. It is empty for a job that no limit concerns. */
+/** A job waits for the first of its prefix for as long as a call may take, and for no longer than this. */
+const LONGEST_WAIT_FOR_FIRST_MS = 300_000;
+
+/** The job's field `rate`. It is empty for a job that no limit concerns, and whose prompt begins like no other's. */
 export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names: KeyNames): string {
   const { limits, keys = [] } = provider ?? {};
-  if (!limits && keys.length === 0 && job.tokensPerMinute === undefined) return '';
+  const { prefix } = job;
+  if (!limits && keys.length === 0 && job.tokensPerMinute === undefined && prefix === undefined) return '';
   const { model = '', provider: name = '' } = job.chain[job.entry] ?? {};
   const estimate = estimateOf(job);
   const own = bucketsOf(limits, limitKey(names, name), model, estimate);
@@ -34,7 +38,25 @@ export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names
     bucketsOf(key.limits, limitKey(names, name, key.name), model, estimate),
   ]);
   const lane = own.map(([key]) => key).join(' ') || model;
-  return JSON.stringify([lane, Math.ceil(job.waitUntil), own, pool]);
+  const rate: unknown[] = [lane, Math.ceil(job.waitUntil), own, pool];
+  if (prefix !== undefined) {
+    // Those of one prefix wait in a lane of their own.
+    rate[0] = `${lane} ${prefix}`;
+    rate[4] = [names.prefixes(job.workspace), prefix, entryName(name, model), waitForFirstMs(job, provider)];
+  }
+  return JSON.stringify(rate);
+}
+
+/** The lines of a batch and requests in the background wait for the first of their prefix. A caller who waits does not. */
+function waitForFirstMs(job: ChatJob, provider: ProviderConfig | undefined): number {
+  if (job.batch === undefined && !job.inBackground) return 0;
+  const callMs = job.chain[job.entry]?.timeout_ms ?? provider?.timeoutMs ?? 0;
+  return Math.min(callMs, LONGEST_WAIT_FOR_FIRST_MS);
+}
+
+/** The model of a provider, as the record of a prefix names it. */
+export function entryName(provider: string, model: string): string {
+  return `${provider}/${model}`;
 }
 
 /** Where the limits of a provider, or of one of its keys, begin. */

@@ -60,6 +60,8 @@ export interface KeyNames {
   workspaceTokens(workspace: string): string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
   requestTimes(workspace: string): string;
+  /** Digest of how prompts begin → where such a prompt was served last. With `:order`, the digests by age. */
+  prefixes(workspace: string): string;
   /** The requests of a limited workspace that are in flight, by when they are given up for lost. */
   reservations(workspace: string): string;
   /** Sum of what those requests are estimated to cost, in picodollars. */
@@ -199,6 +201,7 @@ export function keyNames(cell: string): KeyNames {
     cancellations: `${prefix}:cancellations`,
     workspaceTokens: (workspace) => `${prefix}:tokens-per-minute:${workspace}`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
+    prefixes: (workspace) => `${prefix}:prefixes:${workspace}`,
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,

@@ -167,12 +167,25 @@ function outputTokens(
   mode: BudgetMode,
   usual = USUAL_OUTPUT_TOKENS,
 ): number {
-  const limit = Math.min(
+  if (mode !== 'expected') return outputLimitOf(request, kind, entry, facts);
+  return Math.min(ownLimitOf(request, kind, entry, facts), usual) * choicesOf(request, kind);
+}
+
+/** The most output tokens of all choices, by what the call is asked for and what the model writes at all. */
+export function outputLimitOf(
+  request: ChatRequest,
+  kind: string,
+  entry: ChainEntry,
+  facts: ModelFacts,
+): number {
+  return (ownLimitOf(request, kind, entry, facts) + predictedBy(request, kind)) * choicesOf(request, kind);
+}
+
+function ownLimitOf(request: ChatRequest, kind: string, entry: ChainEntry, facts: ModelFacts): number {
+  return Math.min(
     limitOf(request, kind, entry),
     facts.max_output_tokens ?? facts.context_window ?? LARGEST_WINDOW,
   );
-  if (mode === 'expected') return Math.min(limit, usual) * choicesOf(request, kind);
-  return (limit + predictedBy(request, kind)) * choicesOf(request, kind);
 }
 
 /** The most output tokens that a call may bill, by what it was asked for. Infinite when nobody has set a limit. */

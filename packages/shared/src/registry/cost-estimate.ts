@@ -3,8 +3,15 @@ import type { ProviderConfig } from '../config/provider.js';
 import type { BudgetMode } from '../contract/limits.js';
 import { isOpenaiItself } from '../contract/price-lists.js';
 import type { ChainEntry } from '../contract/route.js';
-import { type Circumstances, type EndsWithin, estimateCall, type TokensTaken } from './call-estimate.js';
+import {
+  type Circumstances,
+  type EndsWithin,
+  estimateCall,
+  type PricedEntry,
+  type TokensTaken,
+} from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
+import { estimateLine, type LineEstimate, type PastUse } from './line-estimate.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
 
@@ -66,6 +73,17 @@ export class CostEstimate {
     );
   }
 
+  /** What a line of a batch will cost at this entry. A text says why nobody knows. */
+  ofLine(
+    entry: ChainEntry,
+    request: ChatRequest,
+    body: string,
+    past: PastUse | undefined,
+    ends: EndsWithin,
+  ): LineEstimate | string {
+    return estimateLine(this.#priced(entry), request, body, past, ends);
+  }
+
   /** A field of the request that the gateway does not know and that an entry of the chain may act on. */
   unknownField(chain: readonly ChainEntry[], request: ChatRequest): string | undefined {
     const field = unknownFieldOf(request);
@@ -79,11 +97,14 @@ export class CostEstimate {
     mode: BudgetMode,
     known: Circumstances | undefined,
   ): number | string {
+    return estimateCall(this.#priced(entry), request, prompt, mode, known);
+  }
+
+  #priced(entry: ChainEntry): PricedEntry {
     const provider = this.providers.get(entry.provider);
     const { kind, prices } = provider ?? { kind: 'openai', prices: 'openai' };
     const facts = this.registry().find(prices, entry.model);
-    const priced = { entry, kind, takesAnyField: takesAnyField(provider), facts };
-    return estimateCall(priced, request, prompt, mode, known);
+    return { entry, kind, takesAnyField: takesAnyField(provider), facts };
   }
 }
 

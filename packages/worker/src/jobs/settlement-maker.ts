@@ -25,7 +25,7 @@ export interface SettlementMakerParts {
   pricing: PriceCalls;
   clock: Clock;
   logger: Logger;
-  metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;
+  metrics: Pick<WorkerMetrics, 'settled' | 'keptTogether' | 'refusedLate'>;
   /** Learns how long answers are. */
   outputs: Pick<OutputTally, 'count'>;
 }
@@ -119,6 +119,7 @@ export class SettlementMaker {
     if (result === 'settled') {
       this.parts.metrics.settled(log);
       if (job.learns !== undefined && log.served) this.parts.outputs.count(job, log.served.usage.output);
+      if (job.prefix !== undefined) this.parts.metrics.keptTogether(log);
       afterwards?.();
       return;
     }

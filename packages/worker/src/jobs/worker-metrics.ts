@@ -40,6 +40,7 @@ export class WorkerMetrics {
   readonly #duration;
   readonly #firstToken;
   readonly #tokens;
+  readonly #keptTogether;
   readonly #cost;
   readonly #unknownBills;
   readonly #estimated;
@@ -77,6 +78,7 @@ export class WorkerMetrics {
     this.#duration = metrics.histogram('providerDuration');
     this.#firstToken = metrics.histogram('firstToken');
     this.#tokens = metrics.counter('tokens');
+    this.#keptTogether = metrics.counter('keptTogether');
     this.#cost = metrics.counter('cost');
     this.#unknownBills = metrics.counter('unknownBills');
     this.#estimated = metrics.counter('estimatedCost');
@@ -222,6 +224,14 @@ export class WorkerMetrics {
   /** A request with a deadline waits again. */
   putOff(provider: string, tier = 'standard'): void {
     this.#putOff.inc({ provider, tier });
+  }
+
+  /** A request whose prompt begins like others was served. */
+  keptTogether({ served }: LogEntry): void {
+    if (!served) return;
+    const { provider, usage } = served;
+    const model = this.models.of(provider, served.model);
+    this.#keptTogether.inc({ provider, model, result: usage.cachedInput > 0 ? 'hit' : 'miss' });
   }
 
   #countTags(workspace: string, tags: Record<string, string>, usd: number): void {

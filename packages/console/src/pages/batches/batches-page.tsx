@@ -13,6 +13,7 @@ import { type Column, Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { forecast, isUnderWay, paceOf } from './batch-forecast.js';
+import { QuoteForm } from './quote-form.js';
 
 const EVERY_MS = 3_000;
 const SLOWLY_MS = 60_000;
@@ -33,6 +34,8 @@ export function BatchesPage({ place }: { place: Place }) {
   );
   const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
   const action = useAction();
+  const may = useMay();
+  const quotable = (directory.data?.workspaces ?? []).map(({ id }) => id).filter((id) => may('operator', id));
   const cancel = ({ workspace, id }: BatchView) =>
     action.run(async (client) => {
       await client.send('POST', path`/workspaces/${workspace}/batches/${id}/cancel`);
@@ -122,6 +125,7 @@ export function BatchesPage({ place }: { place: Place }) {
         />
         <Select label="Status" value={status} choices={STATUSES} onChange={set('status')} />
       </form>
+      {quotable.length > 0 && <QuoteForm workspaces={quotable} />}
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {!batches.data && <Waiting polled={batches} />}
       {batches.data?.data.length === 0 &&

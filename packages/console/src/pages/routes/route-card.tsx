@@ -19,7 +19,7 @@ interface RouteCardProps {
 }
 
 export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }: RouteCardProps) {
-  const { id, workspace, chain, on_crash, provider_batches } = route;
+  const { id, workspace, chain, on_crash, provider_batches, warm_prefix_tokens } = route;
   const [isOpen, setOpen] = useState(false);
   const may = useMay();
   const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
@@ -39,6 +39,11 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           {provider_batches && (
             <Badge title="Batches are handed to the batch API of the first provider, at its batch price.">
               provider batches
+            </Badge>
+          )}
+          {warm_prefix_tokens !== null && (
+            <Badge title="Requests that begin with the same tokens, so many of them, go where these are cached.">
+              warm prefix: {warm_prefix_tokens} tokens
             </Badge>
           )}
         </h3>

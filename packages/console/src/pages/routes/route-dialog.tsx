@@ -41,6 +41,12 @@ const CRASH = [
   ['resume', 'Another worker asks for the answer, where the provider can'],
 ] as const;
 
+/** Of a route that was not asked for it before. */
+const USUAL_PREFIX_TOKENS = 2_000;
+const PREFIXES = [
+  ['anywhere', 'They go anywhere'],
+  ['together', 'They go where their beginning is cached'],
+] as const;
 const BATCHES = [
   ['lines', 'Lines run one by one, with fallback'],
   ['provider', 'The first provider’s batch API takes them, at its batch price'],
@@ -89,6 +95,7 @@ export function RouteDialog({
       chain: toChain(form.chain),
       on_crash: form.on_crash,
       provider_batches: form.provider_batches,
+      warm_prefix_tokens: form.warm_prefix_tokens,
     };
     // It replaces what the person was shown, and nothing else. The page shows within seconds what somebody else has done.
     const seen: Record<string, string> = now ? { 'if-match': `"${now.version}"` } : { 'if-none-match': '*' };
@@ -156,6 +163,18 @@ export function RouteDialog({
           value={form.provider_batches ? 'provider' : 'lines'}
           choices={BATCHES}
           onChange={(way) => setForm({ ...form, provider_batches: way === 'provider' })}
+        />
+        <Select
+          label="Prompts that begin alike"
+          value={form.warm_prefix_tokens === null ? 'anywhere' : 'together'}
+          choices={PREFIXES}
+          onChange={(way) =>
+            setForm({
+              ...form,
+              warm_prefix_tokens:
+                way === 'together' ? (form.warm_prefix_tokens ?? USUAL_PREFIX_TOKENS) : null,
+            })
+          }
         />
         <p class="hint">
           If gateway.yaml has this route, the next <code>sluice apply</code> or <code>npm start</code> brings

@@ -50,6 +50,7 @@ export interface RouteForm {
   alias: string;
   on_crash: OnCrash;
   provider_batches: boolean;
+  warm_prefix_tokens: number | null;
   chain: EntryForm[];
 }
 
@@ -63,15 +64,21 @@ export function blankEntry(provider = ''): EntryForm {
 }
 
 export function blankForm(workspace: string): RouteForm {
-  return { workspace, alias: '', on_crash: 'rerun', provider_batches: false, chain: [blankEntry()] };
+  return {
+    ...{ workspace, alias: '', on_crash: 'rerun', provider_batches: false },
+    warm_prefix_tokens: null,
+    chain: [blankEntry()],
+  };
 }
 
-export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }: PlacedRoute): RouteForm {
+export function toRouteForm(route: PlacedRoute): RouteForm {
+  const { workspace, id, chain, on_crash, provider_batches, warm_prefix_tokens } = route;
   return {
     workspace,
     alias: id,
     on_crash,
     provider_batches,
+    warm_prefix_tokens,
     chain: chain.flatMap((entry) =>
       isGroup(entry)
         ? entry.one_of.map((member, i) => toEntryForm(member, i > 0))
@@ -100,7 +107,8 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
 }
 
 /** Whether the route is what the form was filled with. */
-export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: PlacedRoute): boolean {
+export function isSame(form: RouteForm, route: PlacedRoute): boolean {
+  const { chain, on_crash, provider_batches, warm_prefix_tokens } = route;
   const inOrder = (entry: GroupMember) => [
     entry.provider,
     entry.model,
@@ -116,7 +124,10 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     JSON.stringify(
       entries.map((entry) => (isGroup(entry) ? { one_of: entry.one_of.map(inOrder) } : inOrder(entry))),
     );
-  const isSet = form.on_crash === on_crash && form.provider_batches === provider_batches;
+  const isSet =
+    form.on_crash === on_crash &&
+    form.provider_batches === provider_batches &&
+    form.warm_prefix_tokens === warm_prefix_tokens;
   return isSet && text(toChain(form.chain)) === text(chain);
 }
 

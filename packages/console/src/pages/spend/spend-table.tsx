@@ -16,6 +16,11 @@ interface SpendTableProps {
   statementOf(row: GroupRow): string | undefined;
 }
 
+/** ` (96 %)`: how much of the prompts came from a cache. */
+function cachedShare({ input_tokens, cached_input_tokens: cached, cache_write_tokens }: GroupRow): string {
+  return cached === 0 ? '' : ` (${percent(cached, input_tokens + cached + cache_write_tokens)})`;
+}
+
 export function SpendTable({ rows, others, groups, total, by, statementOf }: SpendTableProps) {
   const all = Number(total.cost_usd);
   const name = GROUPS.find(([each]) => each === by)?.[1] ?? by;
@@ -50,7 +55,7 @@ export function SpendTable({ rows, others, groups, total, by, statementOf }: Spe
       id: 'cached',
       label: 'Cached',
       numeric: true,
-      cell: (row) => count(row.cached_input_tokens),
+      cell: (row) => `${count(row.cached_input_tokens)}${cachedShare(row)}`,
       sort: (row) => row.cached_input_tokens,
     },
     {

@@ -13,6 +13,13 @@ local AHEAD_MS = 5000
 local MINUTE_MS = 60000
 local WINDOW_TTL_MS = 125000
 
+local prefixes
+-- Builds the functions for prompts that begin alike. Most jobs have no such prompt.
+local function prefixSteps()
+  -- INCLUDE: prefixes.lua
+  return {warmKey = warmKey, isFirst = isFirst, waitForFirst = waitForFirst, endPrefix = endPrefix}
+end
+
 local function slotAt(moment)
   return math.floor(moment / SLOT_MS)
 end
@@ -89,8 +96,9 @@ local function addTo(plan, buckets, now)
 end
 
 -- Chooses the key with the fewest calls under way. Among equal keys it chooses the one with the fewest turns. With weights
--- only the turns decide. A key that is left alone, or whose own limits are used up, is passed over.
-local function chooseKey(q, keys, now)
+-- only the turns decide. A key that is left alone, or whose own limits are used up, is passed over. The warm key has the
+-- beginning of the prompt in its cache, and is taken before all others.
+local function chooseKey(q, keys, now, warm)
   local fields = {'v'}
   for _, key in ipairs(keys) do
     for _, kind in ipairs({'busy:', 'turn:', 'until:'}) do fields[#fields + 1] = kind .. key[1] end
@@ -106,7 +114,9 @@ local function chooseKey(q, keys, now)
     local own = math.max(addTo(plan, key[3], now), leftAlone, 0)
     local start, weight = math.max(virtual, tonumber(turn or 0)), math.max(key[2], 1)
     local load = key[2] > 0 and 0 or tonumber(busy or 0)
-    if own == 0 and (not best or load < best.load or load == best.load and start < best.start) then
+    local isBetter = not best or load < best.load or load == best.load and start < best.start
+    if warm and best then isBetter = key[1] == warm or best.name ~= warm and isBetter end
+    if own == 0 and isBetter then
       best = {name = key[1], load = load, start = start, finish = start + 1 / weight, plan = plan}
     end
     wait = math.min(wait, own)
@@ -119,7 +129,8 @@ local function fit(q, rate, now)
   local plan = {}
   local wait = addTo(plan, rate[3], now)
   if #rate[4] == 0 then return wait, plan end
-  local keyWait, key = chooseKey(q, rate[4], now)
+  if rate[5] then prefixes = prefixes or prefixSteps() end
+  local keyWait, key = chooseKey(q, rate[4], now, rate[5] and prefixes.warmKey(rate[5], now))
   if key then
     for _, each in ipairs(key.plan) do plan[#plan + 1] = each end
   end
@@ -205,7 +216,14 @@ local function release(q, jobId, used)
   if not rate or not slot then return end
   redis.call('HDEL', jobKey, 'slot')
   if used == 'keep' then return end
-  if correct(bucketsOf(cjson.decode(rate), key), tonumber(slot), used, readClock()) then
+  local now = readClock()
+  rate = cjson.decode(rate)
+  if rate[5] then prefixes = prefixes or prefixSteps() end
+  if rate[5] and prefixes.endPrefix(rate[5], jobId, key, used, now) then
+    -- Those that wait for it may be of any class.
+    for class = 1, BACKGROUND do redis.call('ZADD', q .. 'due', 'XX', 0, class .. ':' .. rate[1]) end
+  end
+  if correct(bucketsOf(rate, key), tonumber(slot), used, now) then
     -- Lanes may fit sooner than they were told.
     for _, lane in ipairs(redis.call('ZRANGE', q .. 'due', 0, 7)) do redis.call('ZADD', q .. 'due', 0, lane) end
   end
@@ -293,11 +311,17 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
   local before = redis.call('HGET', jobKey, 'key')
   if before then freeKey(q, jobKey, before) end
   local closed = tonumber(redis.call('ZSCORE', q .. 'due', lane) or 0)
-  local wait, plan, key
-  if closed > now then
+  local wait, plan, key, isFirst
+  if rate[5] then
+    prefixes = prefixes or prefixSteps()
+    -- Its worker died. The others have closed the lane, because they wait for it.
+    isFirst = starts > 0 and prefixes.isFirst(rate[5], jobId, now)
+  end
+  if closed > now and not isFirst then
     wait = closed - now
   else
     wait, plan, key = fit(q, rate, now)
+    if wait == 0 and rate[5] then wait = prefixes.waitForFirst(rate[5], jobId, rate[2], now) end
     if wait == 0 then
       reserve(jobKey, plan, now)
       if key then useKey(q, jobKey, key) end
@@ -311,7 +335,7 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
     redis.call('ZREM', q .. 'prioritized', jobId)
     return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
   end
-  if closed <= now then
+  if closed <= now or isFirst then
     redis.call('ZADD', q .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
     open[lane] = nil
   end

@@ -1,0 +1,364 @@
+/**
+ * Says what a batch would cost and what would become of it, without running anything (docs/batches.md). A quote reads the file
+ * once, one line at a time. It is bounded: a workspace has one at a time and a process two, and a file that takes too much work
+ * is read in part. It counts as a request of the workspace while it lasts.
+ */
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import {
+  type BatchEndpoint,
+  type BatchQuote,
+  pathOf,
+} from '@sluice/shared/contract/batch';
+import { budgetWords } from '@sluice/shared/contract/budget';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
+import { formatUsd } from '@sluice/shared/registry/price';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Admission } from '../chat/admission.js';
+import type { BudgetRouteParts } from '../chat/budget-route.js';
+import { durationMs } from '../chat/deadline.js';
+import type { Files } from '../files/files.js';
+import { isFinal } from './batch-record.js';
+import type { BatchStore } from './batch-store.js';
+import { checkLines } from './check-lines.js';
+import { lineLimitsOf } from './line-feeder.js';
+import type { BatchLine } from './parse-line.js';
+import type { PastUses } from './past-use.js';
+import { planHandOver } from './plan-hand-over.js';
+import { type PaceParts, paceOf } from './quote-pace.js';
+import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
+
+/** The windows of a quote that names none. */
+const USUAL_WINDOWS = ['1h', '24h', '48h'];
+const MOST_IN_PROCESS = 2;
+const BUSY_RETRY_MS = 2_000;
+/** The work on one file, and how long the quote takes with the time of others. What is left of the file is reckoned by its bytes. */
+const MOST_WORK_MS = 10_000;
+const MOST_MS = 30_000;
+/** After this much work, other requests get a turn. */
+const BREATHE_AFTER_MS = 10;
+/** Lines of more models than this are refused words, not rows. */
+const MOST_GROUPS = 100;
+const MOST_REFUSALS = 50;
+/** So many batches under way are looked at for the pace. */
+const MOST_OTHERS = 200;
+/** A provider's own batch may take so long, however long the batch has. */
+const PROVIDER_BATCH_MS = 24 * 3_600_000;
+
+export interface QuotesParts
+  extends Pick<SendLineParts, 'directory' | 'clock' | 'limits' | 'deadlineMs' | 'protocol'>,
+    PaceParts {
+  past: PastUses;
+  estimate: CostEstimate;
+  admission: Pick<Admission, 'admitFollower' | 'whyNever'>;
+  readOwnBudgets: BudgetRouteParts['readOwnBudgets'];
+  store: BatchStore;
+  files: Files;
+  providers: ReadonlyMap<string, ProviderConfig>;
+  maxActiveBatches: number;
+  maxBodyBytes: number;
+}
+
+export interface QuoteAsked {
+  workspace: string;
+  /** Empty for an operator. */
+  keyId: string;
+  endpoint: JobEndpoint | undefined;
+  inputFile: string | null;
+  bytes: AsyncIterable<Buffer>;
+  size: number;
+  /** Undefined: several usual ones. */
+  window?: string | undefined;
+}
+
+/** The lines that go to one model under one name. Sums are tokens and picodollars. */
+interface Group {
+  model: string;
+  entry: ChainEntry;
+  past: PastUse | undefined;
+  isPriced: boolean;
+  lines: number;
+  input: number;
+  output: number;
+  isMeasured: boolean;
+  expected: number;
+  mostInput: number;
+  longOutput: number;
+  longestOutput: number;
+  bound: number;
+}
+
+type Refused = BatchQuote['refused'][number];
+
+export class Quotes {
+  readonly #busy = new Set<string>();
+
+  constructor(private readonly parts: QuotesParts) {}
+
+  async quote(asked: QuoteAsked): Promise<BatchQuote> {
+    const { workspace } = asked;
+    if (this.#busy.has(workspace) || this.#busy.size >= MOST_IN_PROCESS) throw busy();
+    this.#busy.add(workspace);
+    try {
+      const { admission, clock, directory } = this.parts;
+      const owner = await directory.findWorkspace(workspace);
+      if (!owner) throw new GatewayError('not_found', 'There is no such workspace.');
+      const deadline = clock.now() + MOST_MS;
+      const admitted = await admission.admitFollower({ requestId: makeRequestId(), workspace, deadline });
+      if (admitted instanceof GatewayError) throw admitted;
+      try {
+        return await this.#read(asked, owner);
+      } finally {
+        admitted();
+      }
+    } finally {
+      this.#busy.delete(workspace);
+    }
+  }
+
+  async #read(asked: QuoteAsked, owner: WorkspaceRecord): Promise<BatchQuote> {
+    const { endpoint, bytes, size, workspace, inputFile } = asked;
+    const tally = new Tally(this.parts, asked, owner);
+    const { total, mistakes, models } = await checkLines(
+      bytes,
+      lineLimitsOf(this.parts, { endpoint }),
+      (line, number, end) => tally.add(line, number, end),
+    );
+    const scale = tally.isCut ? size / Math.max(1, tally.end) : 1;
+    const groups = [...tally.groups.values()].map((group) => scaled(group, scale));
+    const plan = await planHandOver(
+      this.parts,
+      // Each window is looked at by itself.
+      { id: makeRequestId(), workspace, endpoint, created: 0, expires: PROVIDER_BATCH_MS },
+      models,
+    );
+    const refused = [...tally.refused.values(), ...(await this.#refusedWhole(asked, owner, total, groups))];
+    const sum = (field: 'input' | 'output') => groups.reduce((all, group) => all + group[field], 0);
+    return {
+      object: 'batch.quote',
+      endpoint: pathOf(endpoint) satisfies BatchEndpoint,
+      input_file_id: inputFile,
+      lines: Math.round(total * scale),
+      lines_read: total,
+      input_tokens: sum('input'),
+      output_tokens: sum('output'),
+      models: groups.map((group) => ({
+        model: group.model,
+        provider: group.entry.provider,
+        provider_model: group.entry.model,
+        ...{ lines: group.lines, input_tokens: group.input, output_tokens: group.output },
+        ...{ is_priced: group.isPriced, is_measured: group.isMeasured },
+        ...costsOf([group]),
+      })),
+      windows: await this.#windows(
+        owner,
+        groups,
+        plan && plan.oneByOne === undefined ? plan.provider : undefined,
+        asked.window ? [asked.window] : USUAL_WINDOWS,
+      ),
+      errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
+      refused,
+    };
+  }
+
+  async #windows(
+    owner: WorkspaceRecord,
+    groups: readonly Group[],
+    handedTo: string | undefined,
+    windows: readonly string[],
+  ): Promise<BatchQuote['windows']> {
+    const { clock, providers } = this.parts;
+    const now = clock.now();
+    const others = (await this.#underWay()).map(({ left }) => left);
+    const paced = groups.map(({ entry: { provider, model }, lines, input, output }) => ({
+      ...{ provider, model, lines, input, output },
+    }));
+    const ms = await paceOf(this.parts, owner.limits, paced, others);
+    const factor = providers.get(handedTo ?? '')?.batchPriceFactor ?? 1;
+    return windows.map((window) => {
+      const windowMs = durationMs(window) ?? 0;
+      const isHanded = handedTo !== undefined && windowMs >= PROVIDER_BATCH_MS;
+      const ends = isHanded ? now + PROVIDER_BATCH_MS : ms === undefined ? undefined : now + ms;
+      return {
+        completion_window: window,
+        by: isHanded ? ('provider_batch' as const) : ('gateway' as const),
+        // Lines that the provider's batch has not answered run one by one, at the normal price.
+        ...costsOf(groups, isHanded ? factor : 1),
+        ends_at: ends === undefined ? null : Math.ceil(ends / 1000),
+        in_time: ends === undefined ? null : ends <= now + windowMs,
+      };
+    });
+  }
+
+  /** What would keep the whole batch from being created or answered. */
+  async #refusedWhole(
+    { workspace, keyId }: QuoteAsked,
+    { limits }: WorkspaceRecord,
+    lines: number,
+    groups: readonly Group[],
+  ): Promise<Refused[]> {
+    const { files, maxActiveBatches, readOwnBudgets } = this.parts;
+    const found: Refused[] = [];
+    const add = (code: string, message: string) =>
+      found.push({ code, message, param: null, lines, first_line: null });
+    const noRoom = await files.requireRoom(workspace, 1).catch((error: unknown) => error);
+    if (noRoom instanceof GatewayError) add(noRoom.code, noRoom.message);
+    const active = (await this.#underWay()).filter((each) => each.workspace === workspace);
+    if (active.length >= maxActiveBatches)
+      add('quota_exceeded', `This workspace may have ${maxActiveBatches} batches under way.`);
+    const expected = BigInt(groups.reduce((sum, group) => sum + group.expected, 0));
+    for (const state of await readOwnBudgets(workspace, { keyId }, limits)) {
+      if (BigInt(state.left_picodollars) >= expected) continue;
+      const whose = budgetWords({ ...state, tag: state.tag ?? undefined, value: state.value ?? undefined });
+      add('budget_exceeded', `The budget of ${whose} has ${state.left_usd} USD left.`);
+    }
+    return found;
+  }
+
+  /** The batches under way, and how many lines of each are left. */
+  async #underWay(): Promise<{ workspace: string; left: number }[]> {
+    const { store } = this.parts;
+    const batches = await store.findAll((await store.active()).slice(0, MOST_OTHERS));
+    return batches
+      .filter(({ state }) => !isFinal(state.status))
+      .map(({ record: { workspace }, state: { total, completed, failed } }) => ({
+        workspace,
+        left: Math.max(0, total - completed - failed),
+      }));
+  }
+}
+
+/** Adds up the lines as they are read. */
+class Tally {
+  readonly groups = new Map<string, Group>();
+  readonly refused = new Map<string, Refused>();
+  /** Where the last line that was read ends. */
+  end = 0;
+  isCut = false;
+  readonly #began = performance.now();
+  readonly #now: number;
+  #workMs = 0;
+  #breathed = performance.now();
+
+  constructor(
+    private readonly parts: QuotesParts,
+    private readonly asked: QuoteAsked,
+    private readonly owner: WorkspaceRecord,
+  ) {
+    this.#now = parts.clock.now();
+  }
+
+  /** False when there was work enough. */
+  async add(line: BatchLine, number: number, end: number): Promise<boolean> {
+    this.end = end;
+    try {
+      await this.#addReady(await this.#prepare(line), line);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      this.#refuse(error, number);
+    }
+    const now = performance.now();
+    if (now - this.#breathed > BREATHE_AFTER_MS) {
+      this.#workMs += now - this.#breathed;
+      this.isCut = (this.#workMs > MOST_WORK_MS || now - this.#began > MOST_MS) && end < this.asked.size;
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#breathed = performance.now();
+    }
+    return !this.isCut;
+  }
+
+  async #prepare({ body }: BatchLine): Promise<ReadyLine> {
+    const { workspace, endpoint } = this.asked;
+    const ready = await prepareLine(this.parts, { workspace, endpoint }, makeRequestId(), body);
+    const { chain, route } = ready.resolved;
+    const job = { workspace, route, chain, deadline: this.#now + this.parts.deadlineMs };
+    const refusal = this.parts.admission.whyNever(this.owner, job, ready.request);
+    if (refusal) throw refusal;
+    return ready;
+  }
+
+  async #addReady({ request, resolved: { chain, route } }: ReadyLine, { body }: BatchLine): Promise<void> {
+    const entry = chain.find(({ when }) => when === undefined) as ChainEntry;
+    const group = await this.#groupOf(request.model, route, entry);
+    const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
+    const { estimate } = this.parts;
+    const first = estimate.ofLine(entry, request, body, group.past, ends);
+    if (typeof first !== 'string' && first.isTooLong) throw tooLong(entry);
+    group.lines += 1;
+    if (typeof first === 'string') {
+      group.isPriced = false;
+      return;
+    }
+    // Another entry of the chain may serve, and the dearest is the most.
+    const other = chain
+      .filter((each) => each !== entry)
+      .map((each) => estimate.ofLine(each, request, body, group.past, ends));
+    const all = [first, ...other.filter((each): each is LineEstimate => typeof each !== 'string')];
+    const most = (field: keyof LineEstimate) => Math.max(...all.map((each) => Number(each[field])));
+    group.isMeasured = first.isMeasured;
+    group.input += first.input;
+    group.output += first.output;
+    group.expected += first.expected;
+    group.longOutput += most('longOutput');
+    group.mostInput += most('mostInput');
+    group.longestOutput += most('longestOutput');
+    group.bound += most('bound');
+  }
+
+  async #groupOf(model: string, route: string | null, entry: ChainEntry): Promise<Group> {
+    const key = JSON.stringify([model, entry.provider, entry.model]);
+    const known = this.groups.get(key);
+    if (known) return known;
+    if (this.groups.size >= MOST_GROUPS)
+      throw new GatewayError('invalid_request', `A quote has ${MOST_GROUPS} models at most.`);
+    const group: Group = {
+      ...{ model, entry, isPriced: true, isMeasured: false, lines: 0, input: 0, output: 0 },
+      past: await this.parts.past.of(this.asked.workspace, route, entry.provider, entry.model),
+      ...{ expected: 0, mostInput: 0, longOutput: 0, longestOutput: 0, bound: 0 },
+    };
+    this.groups.set(key, group);
+    return group;
+  }
+
+  #refuse({ code, message, param = null }: GatewayError, number: number): void {
+    const key = `${code} ${message}`;
+    const known = this.refused.get(key);
+    if (known) known.lines += 1;
+    else if (this.refused.size < MOST_REFUSALS)
+      this.refused.set(key, { code, message, param, lines: 1, first_line: number });
+  }
+}
+
+function scaled(group: Group, scale: number): Group {
+  if (scale === 1) return group;
+  const numbers = Object.entries(group).filter(([, value]) => typeof value === 'number');
+  return {
+    ...group,
+    ...Object.fromEntries(numbers.map(([name, value]) => [name, Math.round(value * scale)])),
+  };
+}
+
+function costsOf(groups: readonly Group[], factor = 1) {
+  const sum = (of: (group: Group) => number) =>
+    formatUsd(groups.reduce((all, each) => all + BigInt(Math.ceil(of(each))), 0n));
+  return {
+    expected_cost_usd: sum(({ expected }) => expected * factor),
+    most_cost_usd: sum(mostOf),
+    bound_cost_usd: sum(({ bound }) => bound),
+  };
+}
+
+function tooLong({ model }: ChainEntry): GatewayError {
+  const message = `The prompt is most likely longer than the context of ${model}.`;
+  return new GatewayError('invalid_request', message, { param: 'messages', reason: 'prompt_too_long' });
+}
+
+function busy(): GatewayError {
+  return new GatewayError('rate_limited', 'Another quote is under way. Ask again in a moment.', {
+    retryAfterMs: BUSY_RETRY_MS,
+    reason: 'workspace_concurrency',
+  });
+}
