@@ -137,7 +137,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
     queue: {
       async switchKey(_job: unknown, _lock: string, _key: string, closedMs: number) {
         closed.push(closedMs);
-        return '';
+        return ['', -1];
       },
     },
     clock: { now: () => 0 },

@@ -86,6 +86,7 @@ async function createParts(
     added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
     requestTimes: config.request,
     readQueue: readProviderQueue,
+    readConcurrencyChange: (provider) => queue.concurrencyChange(provider),
     readRates: (provider) => readRateState(redis, names, provider, clock.now()),
     async readRedis() {
       const [{ used, limit }, logEntries, server] = await Promise.all([

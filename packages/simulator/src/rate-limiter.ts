@@ -11,6 +11,8 @@ export interface StrictLimits {
   tokensPerMinute?: number;
   inputTokensPerMinute?: number;
   outputTokensPerMinute?: number;
+  /** Calls at a time, over all keys. The refusal says no more than 429. */
+  concurrent?: number;
 }
 
 const MINUTE_MS = 60_000;
@@ -29,11 +31,15 @@ export class RateLimiter {
   readonly #limits: Record<Kind, number | undefined>;
   readonly #byKey = new Map<string, Counted[]>();
   #refused = 0;
+  #running = 0;
+  /** Calls at a time. A test may change it while the simulator runs. */
+  concurrent: number | undefined;
 
   constructor(
     limits: StrictLimits,
     private readonly now = () => Date.now(),
   ) {
+    this.concurrent = limits.concurrent;
     this.#limits = {
       requests: limits.requestsPerMinute,
       tokens: limits.tokensPerMinute,
@@ -54,6 +60,18 @@ export class RateLimiter {
       for (const call of calls)
         if (call.at >= from && call.at < to) for (const kind of KINDS) sums[kind] += call[kind];
     return sums;
+  }
+
+  /** A call has arrived. Throws the provider's 429 when too many run; otherwise returns what to call at the call's end. */
+  enter(dialect: Dialect): () => void {
+    if (this.concurrent !== undefined && this.#running >= this.concurrent) {
+      this.#refused++;
+      throw crowded(dialect);
+    }
+    this.#running++;
+    return () => {
+      this.#running--;
+    };
   }
 
   /** Throws the provider's 429; otherwise returns what to call with the answer's usage. */
@@ -116,6 +134,12 @@ export class RateLimiter {
     }
     return sum;
   }
+}
+
+function crowded(dialect: Dialect): Refusal {
+  const message = 'Too many requests';
+  if (dialect.name === 'anthropic') return new Refusal(429, message, 'rate_limit_error');
+  return new Refusal(429, message, 'requests', null, 'rate_limit_exceeded');
 }
 
 function refusal(dialect: Dialect, kind: Kind, limit: number, used: number, asked: number): Refusal {

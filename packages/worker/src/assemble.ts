@@ -40,6 +40,7 @@ import { ModelFit } from './calls/model-fit.js';
 import { ModelLessons } from './calls/model-lessons.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
+import { SlotLimits } from './calls/slot-limits.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
@@ -129,6 +130,7 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
+  const slots = new SlotLimits({ queue, config, logger });
   const settlements = new SettlementMaker({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const learned = new LearnedRefusals(() => clock.now());
   const common = {
@@ -154,7 +156,7 @@ export function assemble(
   };
   const chat = new ChatProcessor({
     ...common,
-    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
+    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, slots, metrics: workerMetrics }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
     moreBudget: new MoreBudget(redis, names, directory, clock),
     metrics: workerMetrics,
@@ -179,6 +181,7 @@ export function assemble(
       workerMetrics,
       directoryWatch,
       upstreams,
+      slots,
       checker,
       cancellations,
       runs,

@@ -39,7 +39,7 @@ export function createBatches(
         clock,
       }),
       providerPollMs: config.batches.providerPollMs,
-      room: new ProviderRoom(queue, availability, config.providers),
+      room: new ProviderRoom(queue, availability),
       providers: config.providers,
       protocol: () => neighbours.protocol,
       hasRoom: (bytes) => memory.take(bytes),

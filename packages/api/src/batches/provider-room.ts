@@ -18,7 +18,6 @@ export class ProviderRoom {
   constructor(
     private readonly queue: Pick<ChatQueue, 'look'>,
     private readonly availability: Pick<Availability, 'blocked'>,
-    private readonly providers: ReadonlyMap<string, { concurrency: number }>,
   ) {}
 
   /** Takes the room of one line at the first entry of its chain that may be called. */
@@ -36,8 +35,8 @@ export class ProviderRoom {
   async #look(provider: string): Promise<{ lines: number; at: number }> {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
-    const { waiting, prioritized, active } = await this.queue.look(provider);
-    const slots = Math.max(1, Math.floor(SHARE * (this.providers.get(provider)?.concurrency ?? 1)));
+    const { waiting, prioritized, active, concurrency = 1 } = await this.queue.look(provider);
+    const slots = Math.max(1, Math.floor(SHARE * concurrency));
     const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
     this.#left.set(provider, left);
     return left;

@@ -187,15 +187,15 @@ export class SharedGauges {
       this.#rateUsed.set({ provider, account, models, type }, used / limit);
   }
 
-  #showQueue({ provider, waiting, prioritized, parked, active, oldestMs }: QueueReading): void {
-    const { coolDowns, circuits, providers } = this.parts;
+  #showQueue({ provider, waiting, prioritized, parked, active, concurrency, oldestMs }: QueueReading): void {
+    const { coolDowns, circuits } = this.parts;
     this.#jobs.set({ provider, state: 'waiting' }, waiting);
     this.#jobs.set({ provider, state: 'prioritized' }, prioritized - parked);
     this.#jobs.set({ provider, state: 'parked' }, parked);
     this.#jobs.set({ provider, state: 'active' }, active);
     this.#oldest.set({ provider }, oldestMs / 1000);
     this.#active.set({ provider }, active);
-    this.#limit.set({ provider }, providers.get(provider)?.concurrency ?? 0);
+    this.#limit.set({ provider }, concurrency ?? 0);
     this.#coolDown.set({ provider }, coolDowns.isCooling(provider) ? 1 : 0);
     this.#circuitOpen.set({ provider }, circuits.get(provider).state === 'open' ? 1 : 0);
   }

@@ -171,8 +171,11 @@ export class Dispatcher {
     if (message.kind === 'models' || message.kind === 'tested') return;
     if (message.kind === 'outcome' || message.kind === 'room') return;
     if (message.kind === 'moved') {
-      // A notice may be read twice. The request may have left that entry meanwhile, and never goes back.
-      if (message.next.entry <= pending.job.entry) return;
+      // A notice may be read twice. The request may have left that entry meanwhile, and never goes back. It may wait there
+      // once more, after a call that was refused.
+      const { entry, attempts } = message.next;
+      const { job } = pending;
+      if (entry < job.entry || (entry === job.entry && attempts.length <= job.attempts.length)) return;
       this.#moved(pending, { ...pending.job, ...message.next });
       return;
     }
@@ -429,8 +432,8 @@ export class Dispatcher {
   async #whyWaited(provider: string): Promise<Blocked> {
     const { congestion, queue } = this.parts;
     if (!congestion.hasCounted(provider)) {
-      const { waiting, prioritized, paused } = await queue.look(provider);
-      congestion.recordWaiting(provider, waiting + prioritized, paused);
+      const { waiting, prioritized, paused, concurrency } = await queue.look(provider);
+      congestion.recordWaiting(provider, waiting + prioritized, paused, concurrency);
     }
     if (congestion.isPaused(provider)) return { outcome: 'paused', retryAfterMs: PAUSED_RETRY_MS };
     return { outcome: 'concurrency', retryAfterMs: congestion.retryAfterMs(provider) };

@@ -59,7 +59,7 @@ export const providerInfo = s.component('Provider', {
     .about(
       'The variable of its key, or token_file, token_command, sigv4 or none. Stored: the key of an added provider, which is never shown.',
     ),
-  concurrency: s.whole(),
+  concurrency: wholeOrNull.about('The most calls at a time. Null: as many as the provider is found to take.'),
   max_wait_ms: s.whole(),
   limits: s.list(limitUse),
   keys: s.list(providerKey).about('Empty when it has only one key.'),

@@ -75,6 +75,8 @@ export type CallResult = {
   upstreamId?: string;
   /** The rest of the provider's limits per minute, as the provider states it. */
   left?: RatesLeft;
+  /** The job is to wait again: too many calls ran at a time, or no other key of the pool is free yet. */
+  waitsFor?: 'slot' | 'key';
   /** The key for the next call, which is made at once. The key of this call is left alone. */
   nextKey?: string;
   /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */

@@ -105,6 +105,8 @@ export interface ProviderFailure {
   status?: number;
   /** How long the provider asked to be left alone. */
   retryAfterMs?: number;
+  /** Too many calls ran at a time, as far as the provider's words and headers tell. */
+  isCrowded?: true;
   /** Set when nobody should call meanwhile: that model, or the whole provider. */
   coolDown?: 'model' | 'provider';
 }
