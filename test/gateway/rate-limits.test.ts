@@ -107,7 +107,7 @@ test.serial('a request over the limit waits, and those of other models behind it
     adminOf(gateway)('GET', '/status'),
     scrapeApi(),
   ]);
-  t.deepEqual(shown.limits, [{ type: 'requests', models: 'gpt-4o', limit: 2, used: 2 }]);
+  t.deepEqual(shown.limits, [{ type: 'requests', models: 'gpt-4o', limit: 2, source: 'set', used: 2 }]);
   t.like(status.body.providers.find(isNamed('lanes')), { waiting: 2, parked: 2 });
   const jobs = (state: string) => sumOf(samples, 'gateway_queue_jobs', { provider: 'lanes', state });
   t.deepEqual([jobs('parked'), jobs('prioritized')], [2, 0]);

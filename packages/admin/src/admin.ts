@@ -87,7 +87,7 @@ async function createParts(
     requestTimes: config.request,
     readQueue: readProviderQueue,
     readConcurrencyChange: (provider) => queue.concurrencyChange(provider),
-    readRates: (provider) => readRateState(redis, names, provider, clock.now()),
+    readRates: (provider) => readRateState(redis, names, provider, clock.now(), context.announced),
     async readRedis() {
       const [{ used, limit }, logEntries, server] = await Promise.all([
         readMemory(redis),

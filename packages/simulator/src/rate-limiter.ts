@@ -13,6 +13,10 @@ export interface StrictLimits {
   outputTokensPerMinute?: number;
   /** Calls at a time, over all keys. The refusal says no more than 429. */
   concurrent?: number;
+  /** The limits are kept in so much less than a minute, and as much less may be used in it. */
+  windowMs?: number;
+  /** False: no header tells of the limits. */
+  announced?: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -29,6 +33,8 @@ interface Counted extends Record<Kind, number> {
 
 export class RateLimiter {
   readonly #limits: Record<Kind, number | undefined>;
+  readonly #windowMs: number;
+  readonly #isAnnounced: boolean;
   readonly #byKey = new Map<string, Counted[]>();
   #refused = 0;
   #running = 0;
@@ -40,11 +46,16 @@ export class RateLimiter {
     private readonly now = () => Date.now(),
   ) {
     this.concurrent = limits.concurrent;
+    const { windowMs = MINUTE_MS, announced = true } = limits;
+    this.#windowMs = windowMs;
+    this.#isAnnounced = announced;
+    const inWindow = (perMinute: number | undefined) =>
+      perMinute === undefined ? undefined : Math.max(1, Math.floor((perMinute * windowMs) / MINUTE_MS));
     this.#limits = {
-      requests: limits.requestsPerMinute,
-      tokens: limits.tokensPerMinute,
-      'input-tokens': limits.inputTokensPerMinute,
-      'output-tokens': limits.outputTokensPerMinute,
+      requests: inWindow(limits.requestsPerMinute),
+      tokens: inWindow(limits.tokensPerMinute),
+      'input-tokens': inWindow(limits.inputTokensPerMinute),
+      'output-tokens': inWindow(limits.outputTokensPerMinute),
     };
   }
 
@@ -91,7 +102,7 @@ export class RateLimiter {
       const asked = kind === 'output-tokens' ? 1 : call[kind];
       if (limit === undefined || this.#used(calls, kind) + asked <= limit) continue;
       this.#refused++;
-      throw refusal(dialect, kind, limit, this.#used(calls, kind), asked);
+      throw refusal(dialect, kind, (limit * MINUTE_MS) / this.#windowMs, this.#used(calls, kind), asked);
     }
     calls.push(call);
     return (answer) => {
@@ -101,17 +112,25 @@ export class RateLimiter {
 
   /** The headers that the provider sends with an answer. */
   headers(dialect: Dialect, headers: IncomingHttpHeaders): Record<string, string> {
+    if (!this.#isAnnounced) return {};
     const calls = this.#callsOf(headers);
     return Object.fromEntries(
       KINDS.flatMap((kind) => {
         const limit = this.#limits[kind];
         if (limit === undefined) return [];
-        const left = String(Math.max(0, limit - this.#used(calls, kind)));
+        const used = Math.min(limit, this.#used(calls, kind));
+        const left = String(limit - used);
+        // The limit fills up steadily.
+        const resetMs = Math.ceil((used / limit) * this.#windowMs);
         const name = (word: string) =>
           dialect.name === 'openai' ? `x-ratelimit-${word}-${kind}` : `anthropic-ratelimit-${kind}-${word}`;
         return [
           [name('limit'), String(limit)],
           [name('remaining'), left],
+          [
+            name('reset'),
+            dialect.name === 'openai' ? `${resetMs}ms` : new Date(Date.now() + resetMs).toISOString(),
+          ],
         ];
       }),
     );
@@ -125,7 +144,7 @@ export class RateLimiter {
   }
 
   #used(calls: readonly Counted[], kind: Kind): number {
-    const from = this.now() - MINUTE_MS;
+    const from = this.now() - this.#windowMs;
     let sum = 0;
     for (let i = calls.length - 1; i >= 0; i--) {
       const call = calls[i];

@@ -15,6 +15,7 @@ import { Availability } from '@sluice/shared/providers/availability';
 import { Callers } from '@sluice/shared/providers/callers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
@@ -34,6 +35,7 @@ import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { ArchiveOptions } from './archive/start-archive.js';
 import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
+import { HeardRates } from './calls/heard-rates.js';
 import { LearnedRefusals } from './calls/learned-refusals.js';
 import { ModelApis } from './calls/model-apis.js';
 import { ModelFit } from './calls/model-fit.js';
@@ -99,7 +101,8 @@ export function assemble(
   const clock = new RedisClock(names);
   const id = makeRequestId();
 
-  const backendParts = recordParts(names, config);
+  const announced = new AnnouncedLimits(redis, names, clock);
+  const backendParts = recordParts(names, config, announced);
   const queue = new ChatQueue(redis, backendParts);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
@@ -130,6 +133,7 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
+  const rates = new HeardRates(announced, logger);
   const slots = new SlotLimits({ queue, config, logger });
   const settlements = new SettlementMaker({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const learned = new LearnedRefusals(() => clock.now());
@@ -156,7 +160,15 @@ export function assemble(
   };
   const chat = new ChatProcessor({
     ...common,
-    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, slots, metrics: workerMetrics }),
+    calls: new ProviderCalls({
+      ...common,
+      circuits,
+      coolDowns,
+      health,
+      slots,
+      rates,
+      metrics: workerMetrics,
+    }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
     moreBudget: new MoreBudget(redis, names, directory, clock),
     metrics: workerMetrics,
@@ -182,6 +194,7 @@ export function assemble(
       directoryWatch,
       upstreams,
       slots,
+      announced,
       checker,
       cancellations,
       runs,

@@ -127,6 +127,6 @@ function presentKey({ name, active, trouble, until, limits }: KeyState, weight?:
   };
 }
 
-function presentLimit({ type, pattern, limit, used }: LimitState): LimitUse {
-  return { type, models: pattern ?? null, limit, used };
+function presentLimit({ type, pattern, limit, source, used }: LimitState): LimitUse {
+  return { type, models: pattern ?? null, limit, source, used };
 }

@@ -9,6 +9,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
@@ -27,6 +28,7 @@ export interface SharedGaugesParts {
   queue: ChatQueue;
   providers: ReadonlyMap<string, ProviderConfig>;
   coolDowns: CoolDowns;
+  announced: AnnouncedLimits;
   circuits: CircuitBreakers;
   workersSeen(): number;
 }
@@ -168,8 +170,9 @@ export class SharedGauges {
   }
 
   async #readRates(provider: ProviderConfig): Promise<{ provider: string; rates: RateState }> {
-    const { clock, names, redis } = this.parts;
-    return { provider: provider.name, rates: await readRateState(redis, names, provider, clock.now()) };
+    const { announced, clock, names, redis } = this.parts;
+    const rates = await readRateState(redis, names, provider, clock.now(), announced);
+    return { provider: provider.name, rates };
   }
 
   #showRates(provider: string, { limits, keys }: RateState): void {

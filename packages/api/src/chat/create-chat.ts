@@ -24,11 +24,12 @@ import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { RefusalRate } from './refusal-rate.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
+import { TokenHabits } from './token-habits.js';
 
 export type Chat = ReturnType<typeof createChat>;
 
 export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, cell: Cell) {
-  const { names, payloads, clock, queue, inbox, coolDowns, circuits } = cell;
+  const { names, payloads, clock, queue, inbox, announced, coolDowns, circuits } = cell;
   const { directory, registry, memory, neighbours, apiMetrics } = cell;
   const cancellations = new Cancellations(names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
@@ -43,6 +44,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const knownRefusals = new KnownRefusals();
   const workspaceLimits = new WorkspaceLimits(redis, names);
+  const habits = new TokenHabits();
   const admission = new Admission(
     directory,
     workspaceLimits,
@@ -50,6 +52,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     clock,
     knownRefusals,
     config.providers,
+    announced,
+    habits,
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
   const dispatcher = new Dispatcher({
@@ -58,6 +62,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     congestion: new Congestion(config.providers),
     clock,
     admission,
+    habits,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
       const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));

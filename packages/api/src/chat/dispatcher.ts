@@ -44,6 +44,7 @@ import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import type { RefusalRate } from './refusal-rate.js';
+import type { TokenHabits } from './token-habits.js';
 
 /** The dispatcher waits this long after the deadline for the worker's own error, which says more. */
 const DEADLINE_GRACE_MS = 100;
@@ -68,6 +69,7 @@ export interface DispatcherParts {
   congestion: Congestion;
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
+  habits: Pick<TokenHabits, 'learn'>;
   refusalRate: RefusalRate;
   /** The estimated cost of a call of the job, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
@@ -185,7 +187,9 @@ export class Dispatcher {
     }
     const { head, body } = message;
     if (!isSpoken(head.protocol)) return;
-    if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
+    const { served } = head;
+    if (served) this.parts.congestion.recordLatency(served.provider, served.latencyMs);
+    if (served?.took) this.parts.habits.learn(pending.job, served.took);
     this.#end(pending, { head, body, replayed: false });
   }
 

@@ -7,6 +7,9 @@ const limitUse = s.fields({
   type: s.choice('requests', 'tokens', 'input_tokens', 'output_tokens'),
   models: textOrNull.about('A pattern; null for all models.'),
   limit: s.whole().about('Per minute.'),
+  source: s
+    .choice('set', 'announced')
+    .about('Set by the operator, or announced by the provider while much of it is used.'),
   used: s.whole().about('Of the last minute, calls under way included.'),
 });
 export type LimitUse = s.Infer<typeof limitUse>;

@@ -380,8 +380,8 @@ export class ChatQueue {
   }
 
   #rateOf(job: ChatJob): string {
-    const { names, providers } = this.parts;
-    return rateOf(job, providers?.get(providerOf(job)), names);
+    const { announced, names, providers } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names, announced);
   }
 
   /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */

@@ -141,6 +141,8 @@ export interface Served {
   costUsd: string;
   /** What was changed in the request for this model, in words. Absent: nothing. */
   adapted?: string;
+  /** The tokens of prompt and answer, for a job that a limit per minute concerns. */
+  took?: [input: number, output: number];
 }
 
 export interface ReplyHead {

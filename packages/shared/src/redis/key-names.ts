@@ -10,6 +10,8 @@ export interface KeyNames {
   queuePrefix: string;
   /** A key of a provider's queue: `wait`, `active`, `prioritized`, … or a job id. */
   queueKey(provider: string, key: string): string;
+  /** Provider, key and model → the limits that the provider announces. All users of deploy/redis may write it. */
+  announcedLimits: string;
   /** The latest moment of the cell's time, and what Redis' clock said then. All users of deploy/redis may write it. */
   clock: string;
   /** Counts changes to workspaces, keys and routes. The api's cache is valid while the count stays the same. */
@@ -168,6 +170,7 @@ export function keyNames(cell: string): KeyNames {
     queuePrefix: `${prefix}:queue`,
     queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
     clock: `${prefix}:queue:clock`,
+    announcedLimits: `${prefix}:queue:announced-limits`,
     directoryVersion: `${prefix}:directory-version`,
     workspaces: `${prefix}:workspaces`,
     deletedWorkspaces: `${prefix}:deleted-workspaces`,

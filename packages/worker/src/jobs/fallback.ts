@@ -82,14 +82,18 @@ export class Fallback {
   }
 
   /**
-   * Puts the request back on its queue, where it waits for a slot or for a key of the pool. It waits for as long as a new one
+   * Puts the request back on its queue, where it waits for a slot, a key of the pool or a limit. It waits for as long as a new one
    * may. False when there is no time for that, or Redis does not answer.
    */
-  async waitAgain(progress: Progress, entry: ChainEntry, waitsFor: 'slot' | 'key'): Promise<boolean> {
+  async waitAgain(
+    progress: Progress,
+    entry: ChainEntry,
+    waitsFor: 'slot' | 'key' | 'limit',
+  ): Promise<boolean> {
     const { clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const isCrowded = waitsFor === 'slot';
-    const delayMs = isCrowded ? waitBeforeTurn(timesRefused(job)) : 0;
+    const delayMs = waitsFor !== 'key' ? waitBeforeTurn(timesRefused(job)) : 0;
     if (!this.hasTime(job, delayMs)) return false;
     const queuedAt = clock.now();
     const { maxWaitMs } = upstreams.of(entry).config;

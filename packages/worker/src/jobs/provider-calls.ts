@@ -19,6 +19,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Background } from '../calls/background-call.js';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
+import type { HeardRates } from '../calls/heard-rates.js';
 import type { Silences } from '../calls/http-client.js';
 import type { LearnedRefusals } from '../calls/learned-refusals.js';
 import type { ModelApis } from '../calls/model-apis.js';
@@ -61,6 +62,7 @@ export interface ProviderCallsParts {
   coolDowns: CoolDowns;
   health: ProviderHealth;
   slots: Pick<SlotLimits, 'ended'>;
+  rates: Pick<HeardRates, 'hear'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
   queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain' | 'keepResponse' | 'keptResponse'>;
@@ -149,12 +151,14 @@ export class ProviderCalls {
       if (result.ms !== undefined) result.ms += refusedMs;
     }
     const { failure } = result;
+    const subject = [entry.provider, rate?.key ?? '', entry.model] as const;
+    const heard = this.parts.rates.hear(upstream.config, subject, result.rates, failure);
     if (rate && result.ms !== undefined) {
       rate.use = { sentAt };
       if (isAnswered(result)) rate.use.answeredAt = clock.now();
       const usage = result.response?.usage ?? result.dropped?.usage;
       if (usage && !result.billUnknown) rate.use.usage = usage;
-      if (result.left) rate.use.left = result.left;
+      if (heard?.left) rate.use.left = heard.left;
     }
     if (failure?.outcome === 'unsupported' || (failure?.outcome === 'no_key' && !rate?.key)) {
       health.saidNothing(entry.provider, job.requestId);
@@ -166,10 +170,13 @@ export class ProviderCalls {
     const isAuto = upstream.config.concurrency === 'auto';
     if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded = isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request);
+    const isLimited = heard?.isAnnounced && !rate?.key && mayWaitAgain(progress.job, request);
     const nextKey =
-      failure && !isCrowded ? await this.#otherKey(progress, failure, upstream.config) : undefined;
+      failure && !isCrowded && !isLimited
+        ? await this.#otherKey(progress, failure, upstream.config)
+        : undefined;
     if (result.response) await this.#closeDoubted(progress, upstream.config);
-    if (nextKey === undefined && failure?.coolDown && !isCrowded) {
+    if (nextKey === undefined && failure?.coolDown && !isCrowded && !isLimited) {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
@@ -200,6 +207,7 @@ export class ProviderCalls {
     }
     addAttempt(progress, attempt, logger);
     if (isCrowded) result.waitsFor = 'slot';
+    else if (isLimited) result.waitsFor = 'limit';
     else if (nextKey === WAIT_FOR_KEY) result.waitsFor = 'key';
     return nextKey && nextKey !== WAIT_FOR_KEY ? { ...result, nextKey } : result;
   }

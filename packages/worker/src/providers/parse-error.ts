@@ -3,6 +3,7 @@ import { type FailedCall, outcomeRow } from '@sluice/shared/outcomes';
 import { type Meaning, meaningOf, type NamedError, UNTAKEN } from './error-table.js';
 import { failureOf } from './failure.js';
 import { isObject, type JsonObject, toText } from './json.js';
+import { readSaidLimit } from './rate-headers.js';
 import { parseRetryAfter } from './retry-after.js';
 import type { Headers, ProviderFailure } from './types.js';
 import { cleanUpstreamText } from './upstream-text.js';
@@ -49,6 +50,8 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
     const retryAfterMs = parseRetryAfter(headers, now) ?? told;
     if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
   }
+  const saidLimit = outcome === 'rate_limited' && status === 429 && readSaidLimit(error.text);
+  if (saidLimit) failure.saidLimit = saidLimit;
   if (outcome === 'rate_limited' && means !== 'out_of_credit' && isCrowded(status, headers, error, failure))
     failure.isCrowded = true;
   if (means === 'out_of_credit') failure.coolDown = 'provider';

@@ -172,7 +172,13 @@ const TYPES: Record<LimitUse['type'], string> = {
 const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
   { id: 'key', label: 'Key', cell: ({ key }) => (key === '' ? 'all' : key) },
   { id: 'models', label: 'Models', cell: ({ models }) => models ?? 'all' },
-  { id: 'limit', label: 'A minute', head: true, cell: ({ type, limit }) => `${count(limit)} ${TYPES[type]}` },
+  {
+    id: 'limit',
+    label: 'A minute',
+    head: true,
+    cell: ({ type, limit, source }) =>
+      `${count(limit)} ${TYPES[type]}${source === 'announced' ? ', as the provider says' : ''}`,
+  },
   {
     id: 'used',
     label: 'Used',
