@@ -106,6 +106,7 @@ async function begin(
     ),
     admission: { admit: async () => undefined, leave: () => {} },
     habits: { learn: () => {} },
+    promises: { isKept: () => false, refused: () => {} },
     refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},

@@ -21,6 +21,7 @@ import { BackgroundRequests } from './background-requests.js';
 import { Congestion } from './congestion.js';
 import { Dispatcher } from './dispatcher.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import { Promises } from './promises.js';
 import { RefusalRate } from './refusal-rate.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
@@ -45,6 +46,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const knownRefusals = new KnownRefusals();
   const workspaceLimits = new WorkspaceLimits(redis, names);
   const habits = new TokenHabits();
+  const promises = new Promises(redis, names, clock, cell.id);
   const admission = new Admission(
     directory,
     workspaceLimits,
@@ -63,6 +65,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     clock,
     admission,
     habits,
+    promises,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
       const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
@@ -92,6 +95,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
-    ...{ dispatcher, idempotent, background, safetyNet },
+    ...{ dispatcher, idempotent, background, safetyNet, promises },
   };
 }

@@ -43,6 +43,7 @@ import type { ApiMetrics } from '../cell/metrics.js';
 import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
+import type { Promises } from './promises.js';
 import type { RefusalRate } from './refusal-rate.js';
 import type { TokenHabits } from './token-habits.js';
 
@@ -70,6 +71,7 @@ export interface DispatcherParts {
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
   habits: Pick<TokenHabits, 'learn'>;
+  promises: Pick<Promises, 'isKept' | 'refused'>;
   refusalRate: RefusalRate;
   /** The estimated cost of a call of the job, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
@@ -158,6 +160,7 @@ export class Dispatcher {
       await this.#fail(pending, job, redisFull(), { as: 'refuser' });
       return;
     }
+    if (this.parts.promises.isKept(job)) job.isPromised = true;
     await this.#enter(pending, 0);
   }
 
@@ -255,7 +258,9 @@ export class Dispatcher {
   #entering(job: ChatJob, entry: number): ChatJob {
     const { provider } = job.chain[entry] as ChainEntry;
     const now = this.parts.clock.now();
-    const until = waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
+    const until = isUnrefused(job, entry)
+      ? job.deadline
+      : waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
     // Nobody else has the job of a request that begins, so it need not be copied.
     if (entry === 0) return Object.assign(job, { queuedAt: now, waitUntil: until });
     return { ...job, entry, queuedAt: now, waitUntil: until };
@@ -266,7 +271,8 @@ export class Dispatcher {
     const { availability, congestion } = this.parts;
     const { provider, model } = job.chain[job.entry] as ChainEntry;
     const blocked = availability.blocked(provider, model, tier);
-    return blocked ?? (congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined);
+    if (blocked || isUnrefused(job, job.entry)) return blocked;
+    return congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined;
   }
 
   /** Returns why the queue did not take the job. */
@@ -275,7 +281,8 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const waiting = await queue.addChat(job, congestion.limits(provider).maxBacklog);
+      const most = isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
+      const waiting = await queue.addChat(job, most);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
@@ -490,7 +497,10 @@ export class Dispatcher {
   }
 
   #end(pending: Pending, reply: Reply): void {
-    if (this.#forget(pending)) pending.resolve(reply);
+    if (!this.#forget(pending)) return;
+    const { error } = reply.head;
+    if (error) this.parts.promises.refused(pending.job, error);
+    pending.resolve(reply);
   }
 
   #abandon(pending: Pending, error: unknown): void {
@@ -528,6 +538,11 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
       { provider, model, outcome, startMs: Math.max(0, Math.round(now - job.acceptedAt)) },
     ],
   };
+}
+
+/** Its caller was promised a turn, and no other entry is left for it. */
+function isUnrefused({ isPromised, chain }: ChatJob, entry: number): boolean {
+  return isPromised === true && entry === chain.length - 1;
 }
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {

@@ -70,6 +70,8 @@ export interface Attempt {
  * `request` is a separate field beside `data`, because it may be large and must not be serialised twice.
  */
 export interface ChatJob {
+  /** Its caller was told to come back now. At its last entry it waits until its deadline. */
+  isPromised?: true;
   /** The protocol version of the job (process/protocol.ts). The reply has the same. */
   protocol?: number;
   requestId: string;

@@ -56,6 +56,8 @@ export interface KeyNames {
   circuits: string;
   /** Channel on which all processes are asked to read gateway.yaml again. */
   reloads: string;
+  /** Channel on which api processes tell each other when callers may come back. */
+  promises: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
   /** The tokens of a workspace in the last minute; only for workspaces with a limit of them. */
@@ -196,6 +198,7 @@ export function keyNames(cell: string): KeyNames {
     circuits: `${prefix}:circuits`,
     reloads: `${prefix}:reloads`,
     cancellations: `${prefix}:cancellations`,
+    promises: `${prefix}:promises`,
     workspaceTokens: (workspace) => `${prefix}:tokens-per-minute:${workspace}`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,

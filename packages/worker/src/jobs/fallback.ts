@@ -179,7 +179,9 @@ export class Fallback {
     const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
-    const next = toNext(job, entry, queuedAt, waitUntil(job, queuedAt, maxWaitMs));
+    const isUnrefused = job.isPromised && entry === job.chain.length - 1;
+    const until = isUnrefused ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
+    const next = toNext(job, entry, queuedAt, until);
     const { requestId } = job;
     const onRefused = (error: unknown) =>
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');
