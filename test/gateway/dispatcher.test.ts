@@ -105,6 +105,8 @@ async function begin(
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),
     admission: { admit: async () => undefined, leave: () => {} },
+    habits: { learn: () => {} },
+    promises: { isKept: () => false, refused: () => {} },
     refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},

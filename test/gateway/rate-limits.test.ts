@@ -25,6 +25,7 @@ const routes = {
   held: [{ provider: 'held', model: 'gpt-4o' }],
   pool: [{ provider: 'pool', model: 'gpt-4o-mini' }],
   revoked: [{ provider: 'two', model: 'gpt-4o-mini' }],
+  narrow: [{ provider: 'narrow', model: 'gpt-4o-mini' }],
   forbidden: [{ provider: 'forbidden', model: 'gpt-4o-mini' }],
   again: [{ provider: 'again', model: 'gpt-again', retries: 3 }],
   shares: [{ provider: 'shares', model: 'gpt-4o-mini' }],
@@ -51,6 +52,11 @@ test.before(async () => {
       },
       pool: { ...own, keys: [key('a'), key('b'), key('revoked')] },
       two: { ...own, keys: [key('c'), key('d')] },
+      narrow: {
+        ...own,
+        max_wait_ms: 91_000,
+        keys: [key('a', { limits: { requests_per_minute: 60 } }), key('revoked')],
+      },
       forbidden: { ...own, keys: [key('c'), key('d')] },
       again: { ...own, limits: { requests_per_minute: 2 } },
       shares: { ...own, keys: [key('a', { weight: 7 }), key('b', { weight: 3 })] },
@@ -101,7 +107,7 @@ test.serial('a request over the limit waits, and those of other models behind it
     adminOf(gateway)('GET', '/status'),
     scrapeApi(),
   ]);
-  t.deepEqual(shown.limits, [{ type: 'requests', models: 'gpt-4o', limit: 2, used: 2 }]);
+  t.deepEqual(shown.limits, [{ type: 'requests', models: 'gpt-4o', limit: 2, source: 'set', used: 2 }]);
   t.like(status.body.providers.find(isNamed('lanes')), { waiting: 2, parked: 2 });
   const jobs = (state: string) => sumOf(samples, 'gateway_queue_jobs', { provider: 'lanes', state });
   t.deepEqual([jobs('parked'), jobs('prioritized')], [2, 0]);
@@ -231,6 +237,16 @@ test.serial('a request that every key is refused for closes no key for the other
     ['open', 'open'],
   );
   t.is((await ask('shares')).status, 200);
+});
+
+test.serial('a request with a revoked key waits for a healthy one that is at its limit', async (t) => {
+  const answers = await Promise.all(Array.from({ length: 16 }, () => ask('narrow')));
+  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  t.true(keysUsed().includes('sk-revoked'));
+  const waited = (await gateway.log()).filter(({ attempts }) =>
+    attempts.some(({ outcome }) => outcome === 'auth'),
+  );
+  t.true(waited.length > 0);
 });
 
 test.serial('a key that is revoked under load fails no call', async (t) => {

@@ -702,13 +702,13 @@ test('a run that has lost its job neither takes nor frees a key of the pool', as
   const run = await cell.take('openai', 'run');
   const before = await busy();
   const [key = ''] = Object.keys(before).filter((name) => before[name] === 1);
-  t.is(await cell.queue.switchKey(job, lost?.lock ?? '', key, 0, 'refused'), '');
+  t.deepEqual(await cell.queue.switchKey(job, lost?.lock ?? '', key, 0, 'refused'), ['', -1]);
   t.deepEqual(await busy(), before);
-  const other = await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused');
+  const [other] = await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused');
   t.true(other !== '' && other !== key);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
   // The reply was lost, and the worker asks again.
-  t.is(await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused'), other);
+  t.deepEqual(await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused'), [other, 0]);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
 });
 

@@ -81,7 +81,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     apiKeyEnv: 'ANTHROPIC_API_KEY',
     keys: undefined,
     limits: undefined,
-    concurrency: 64,
+    concurrency: 'auto',
     maxWaitMs: 10_000,
     maxBacklog: 1000,
     timeoutMs: 120_000,

@@ -86,7 +86,8 @@ async function createParts(
     added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
     requestTimes: config.request,
     readQueue: readProviderQueue,
-    readRates: (provider) => readRateState(redis, names, provider, clock.now()),
+    readConcurrencyChange: (provider) => queue.concurrencyChange(provider),
+    readRates: (provider) => readRateState(redis, names, provider, clock.now(), context.announced),
     async readRedis() {
       const [{ used, limit }, logEntries, server] = await Promise.all([
         readMemory(redis),

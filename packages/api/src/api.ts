@@ -105,10 +105,20 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 /** Subscribes to cool-downs and circuits, and passes every message of the inbox to the part that waits for it. */
 async function startReading(
-  { coolDowns, circuits, inbox, catalogue, providerTests, idempotent, admission, dispatcher }: ApiParts,
+  {
+    coolDowns,
+    circuits,
+    inbox,
+    catalogue,
+    providerTests,
+    idempotent,
+    admission,
+    dispatcher,
+    promises,
+  }: ApiParts,
   { subscriber, inboxReader }: Connections,
 ): Promise<{ ended: Promise<void> }> {
-  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber)]);
+  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber), promises.watch(subscriber)]);
   const ended = inbox.read(inboxReader, (message) => {
     if (catalogue.receive(message) || providerTests.receive(message)) return;
     if (!idempotent.receive(message) && !admission.receive(message)) dispatcher.receive(message);

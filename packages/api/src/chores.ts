@@ -32,6 +32,7 @@ export async function startChores(
       presence.announce([...descriptors.problems(), ...connectionLimit.problems(), ...live.warnings]),
     'presence of others': () => parts.neighbours.look(),
     'cool-downs': () => coolDowns.refresh(),
+    'announced limits': () => parts.announced.refresh(),
     circuits: () => circuits.refresh(),
     'keeping the inbox': () => parts.inbox.keep(redis),
     clock: () => clock.synchronise(redis, 1),

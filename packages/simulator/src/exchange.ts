@@ -43,8 +43,8 @@ interface Exchange {
   body: unknown;
   /** Beside the usual ones. */
   headers?(): Record<string, string>;
-  /** The answer comes at once, and tells of a response that runs on. */
-  isBackground?: boolean;
+  /** The answer comes at once: it tells of a response that runs on, or refuses the call. */
+  isAtOnce?: boolean;
   /** Makes the normal answer; throws Refusal. */
   respond(call: Call, action: Action): Fields | string;
 }
@@ -59,7 +59,7 @@ export function serveChat(
 ): void {
   const body = raw === null ? undefined : parseJson(raw);
   const limiter = setting.limiters[dialect.name];
-  const admitted = limiter && admit(limiter, dialect, req, body);
+  const admitted = limiter && admit(limiter, dialect, req, res, body);
   const cached = setting.caches?.arrive(dialect, req.headers, body);
   const model = isFields(body) && typeof body.model === 'string' ? body.model : null;
   const userText = dialect.lastUserText(body);
@@ -75,7 +75,7 @@ export function serveChat(
     textHash,
     userText,
     body,
-    isBackground,
+    isAtOnce: isBackground || admitted instanceof Refusal,
     headers: () => limiter?.headers(dialect, req.headers) ?? {},
     respond(call, overrides: Action) {
       const { n } = call;
@@ -108,8 +108,15 @@ function storeNeeded(): Refusal {
 }
 
 /** Counted when the call arrives, whenever it is answered. */
-function admit(limiter: RateLimiter, dialect: Dialect, req: IncomingMessage, body: unknown) {
+function admit(
+  limiter: RateLimiter,
+  dialect: Dialect,
+  req: IncomingMessage,
+  res: ServerResponse,
+  body: unknown,
+) {
   try {
+    res.once('close', limiter.enter(dialect));
     return limiter.admit(dialect, req.headers, body);
   } catch (error) {
     if (error instanceof Refusal) return error;
@@ -213,7 +220,7 @@ function serve(setting: Setting, exchange: Exchange): void {
     void action.late.then(() => exchange.respond(call, action));
     return;
   }
-  const latency = (chat && !exchange.isBackground && setting.latency?.(call)) || 0;
+  const latency = (chat && !exchange.isAtOnce && setting.latency?.(call)) || 0;
   const held = typeof latency === 'number' ? undefined : latency;
   const delay = (typeof latency === 'number' ? latency : 0) + (action?.delayMs ?? 0);
   // The plain answer leaves in this very tick: nothing can be aborted, so nothing has to be watched.

@@ -11,6 +11,12 @@ export interface StrictLimits {
   tokensPerMinute?: number;
   inputTokensPerMinute?: number;
   outputTokensPerMinute?: number;
+  /** Calls at a time, over all keys. The refusal says no more than 429. */
+  concurrent?: number;
+  /** The limits are kept in so much less than a minute, and as much less may be used in it. */
+  windowMs?: number;
+  /** False: no header tells of the limits. */
+  announced?: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -27,18 +33,29 @@ interface Counted extends Record<Kind, number> {
 
 export class RateLimiter {
   readonly #limits: Record<Kind, number | undefined>;
+  readonly #windowMs: number;
+  readonly #isAnnounced: boolean;
   readonly #byKey = new Map<string, Counted[]>();
   #refused = 0;
+  #running = 0;
+  /** Calls at a time. A test may change it while the simulator runs. */
+  concurrent: number | undefined;
 
   constructor(
     limits: StrictLimits,
     private readonly now = () => Date.now(),
   ) {
+    this.concurrent = limits.concurrent;
+    const { windowMs = MINUTE_MS, announced = true } = limits;
+    this.#windowMs = windowMs;
+    this.#isAnnounced = announced;
+    const inWindow = (perMinute: number | undefined) =>
+      perMinute === undefined ? undefined : Math.max(1, Math.floor((perMinute * windowMs) / MINUTE_MS));
     this.#limits = {
-      requests: limits.requestsPerMinute,
-      tokens: limits.tokensPerMinute,
-      'input-tokens': limits.inputTokensPerMinute,
-      'output-tokens': limits.outputTokensPerMinute,
+      requests: inWindow(limits.requestsPerMinute),
+      tokens: inWindow(limits.tokensPerMinute),
+      'input-tokens': inWindow(limits.inputTokensPerMinute),
+      'output-tokens': inWindow(limits.outputTokensPerMinute),
     };
   }
 
@@ -54,6 +71,18 @@ export class RateLimiter {
       for (const call of calls)
         if (call.at >= from && call.at < to) for (const kind of KINDS) sums[kind] += call[kind];
     return sums;
+  }
+
+  /** A call has arrived. Throws the provider's 429 when too many run; otherwise returns what to call at the call's end. */
+  enter(dialect: Dialect): () => void {
+    if (this.concurrent !== undefined && this.#running >= this.concurrent) {
+      this.#refused++;
+      throw crowded(dialect);
+    }
+    this.#running++;
+    return () => {
+      this.#running--;
+    };
   }
 
   /** Throws the provider's 429; otherwise returns what to call with the answer's usage. */
@@ -73,7 +102,7 @@ export class RateLimiter {
       const asked = kind === 'output-tokens' ? 1 : call[kind];
       if (limit === undefined || this.#used(calls, kind) + asked <= limit) continue;
       this.#refused++;
-      throw refusal(dialect, kind, limit, this.#used(calls, kind), asked);
+      throw refusal(dialect, kind, (limit * MINUTE_MS) / this.#windowMs, this.#used(calls, kind), asked);
     }
     calls.push(call);
     return (answer) => {
@@ -83,17 +112,25 @@ export class RateLimiter {
 
   /** The headers that the provider sends with an answer. */
   headers(dialect: Dialect, headers: IncomingHttpHeaders): Record<string, string> {
+    if (!this.#isAnnounced) return {};
     const calls = this.#callsOf(headers);
     return Object.fromEntries(
       KINDS.flatMap((kind) => {
         const limit = this.#limits[kind];
         if (limit === undefined) return [];
-        const left = String(Math.max(0, limit - this.#used(calls, kind)));
+        const used = Math.min(limit, this.#used(calls, kind));
+        const left = String(limit - used);
+        // The limit fills up steadily.
+        const resetMs = Math.ceil((used / limit) * this.#windowMs);
         const name = (word: string) =>
           dialect.name === 'openai' ? `x-ratelimit-${word}-${kind}` : `anthropic-ratelimit-${kind}-${word}`;
         return [
           [name('limit'), String(limit)],
           [name('remaining'), left],
+          [
+            name('reset'),
+            dialect.name === 'openai' ? `${resetMs}ms` : new Date(Date.now() + resetMs).toISOString(),
+          ],
         ];
       }),
     );
@@ -107,7 +144,7 @@ export class RateLimiter {
   }
 
   #used(calls: readonly Counted[], kind: Kind): number {
-    const from = this.now() - MINUTE_MS;
+    const from = this.now() - this.#windowMs;
     let sum = 0;
     for (let i = calls.length - 1; i >= 0; i--) {
       const call = calls[i];
@@ -116,6 +153,12 @@ export class RateLimiter {
     }
     return sum;
   }
+}
+
+function crowded(dialect: Dialect): Refusal {
+  const message = 'Too many requests';
+  if (dialect.name === 'anthropic') return new Refusal(429, message, 'rate_limit_error');
+  return new Refusal(429, message, 'requests', null, 'rate_limit_exceeded');
 }
 
 function refusal(dialect: Dialect, kind: Kind, limit: number, used: number, asked: number): Refusal {

@@ -15,6 +15,7 @@ import { Availability } from '@sluice/shared/providers/availability';
 import { Callers } from '@sluice/shared/providers/callers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { Lately } from '@sluice/shared/queue/lately';
@@ -36,12 +37,14 @@ import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { ArchiveOptions } from './archive/start-archive.js';
 import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
+import { HeardRates } from './calls/heard-rates.js';
 import { LearnedRefusals } from './calls/learned-refusals.js';
 import { ModelApis } from './calls/model-apis.js';
 import { ModelFit } from './calls/model-fit.js';
 import { ModelLessons } from './calls/model-lessons.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
+import { SlotLimits } from './calls/slot-limits.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
@@ -101,7 +104,8 @@ export function assemble(
   const clock = new RedisClock(names);
   const id = makeRequestId();
 
-  const backendParts = recordParts(names, config);
+  const announced = new AnnouncedLimits(redis, names, clock);
+  const backendParts = recordParts(names, config, announced);
   const queue = new ChatQueue(redis, backendParts);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
@@ -132,6 +136,8 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
+  const rates = new HeardRates(announced, logger);
+  const slots = new SlotLimits({ queue, config, logger });
   const outputs = new OutputTally(redis, names);
   const settlements = new SettlementMaker({
     ...{ payloads, pricing, clock, logger, metrics: workerMetrics, outputs },
@@ -160,7 +166,15 @@ export function assemble(
   };
   const chat = new ChatProcessor({
     ...common,
-    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
+    calls: new ProviderCalls({
+      ...common,
+      circuits,
+      coolDowns,
+      health,
+      slots,
+      rates,
+      metrics: workerMetrics,
+    }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
     planner: new Planner({
       ...common,
@@ -191,6 +205,8 @@ export function assemble(
       workerMetrics,
       directoryWatch,
       upstreams,
+      slots,
+      announced,
       checker,
       cancellations,
       runs,

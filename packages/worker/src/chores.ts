@@ -1,8 +1,6 @@
 /** The chores of a worker process, which it repeats beside running jobs. */
-import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
-import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
 import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
@@ -21,7 +19,8 @@ export function startChores(
     clock,
     registry,
     directoryWatch,
-    queue,
+    slots,
+    announced,
     upstreams,
     takeUpAdded,
     batchSteps,
@@ -42,14 +41,14 @@ export function startChores(
       ]),
     'taking jobs': () => workers.check(),
     'cool-downs': () => coolDowns.refresh(),
+    'announced limits': () => announced.refresh(),
     circuits: () => circuits.refresh(),
     callers: () => callers.write(),
     clock: () => clock.synchronise(redis, 1),
     'model registry': () => registry.refresh(),
     directory: () => directoryWatch.refresh(),
     'added providers': takeUpAdded,
-    // A Redis that lost its data must not leave the providers without a limit.
-    'limits of providers': () => setLimits(queue, config),
+    'limits of providers': () => slots.set(),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
@@ -60,11 +59,4 @@ export function startChores(
   chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
   const { maxEntries } = config.requestLog;
   chores.every(HOUSEKEEPING_MS, 'trimming the log', () => trim(maxEntries), false);
-}
-
-/** Sets how many calls of each provider may run at once, over all workers. */
-export async function setLimits(queue: ChatQueue, { providers }: GatewayConfig): Promise<void> {
-  await Promise.all(
-    [...providers.values()].map(({ name, concurrency }) => queue.of(name).setGlobalConcurrency(concurrency)),
-  );
 }

@@ -2,6 +2,7 @@
  * A worker process: takes jobs from every provider's queue and runs them. It owns its Redis connections and its HTTP
  * pools, and closes them in `close`.
  */
+import { mostCallsOf } from '@sluice/shared/config/provider';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import { Chores } from '@sluice/shared/process/chores';
 import { hearReloads } from '@sluice/shared/process/config-reloads';
@@ -15,7 +16,7 @@ import { keyNames } from '@sluice/shared/redis/key-names';
 import { startArchive } from './archive/start-archive.js';
 import { startLogFiles } from './archive/start-log-files.js';
 import { assemble, type WorkerOptions, type WorkerParts } from './assemble.js';
-import { setLimits, startChores } from './chores.js';
+import { startChores } from './chores.js';
 import { type Connections, connect } from './connect.js';
 import type { QueueWorkers } from './jobs/queue-workers.js';
 import { takeJobs } from './take-jobs.js';
@@ -50,7 +51,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const chores = new Chores(logger);
   const workers = takeJobs(parts, connections.redis, logger, options.locks);
   await Promise.all(
-    [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
+    [...live.config.providers.values()].map((provider) => workers.put(provider.name, mostCallsOf(provider))),
   );
   live.onChange(createFollower(options, parts, workers));
   const trim = createTrim(options, parts, connections);
@@ -100,20 +101,20 @@ function createTrim(
 /** Takes up changes of the providers, one after the other. Calls that are under way are not affected. */
 function createFollower(
   { live, logger }: WorkerOptions,
-  { queue, upstreams, workerMetrics }: WorkerParts,
+  { slots, upstreams, workerMetrics }: WorkerParts,
   workers: QueueWorkers,
 ): (changes: readonly ProviderChange[]) => void {
   const fail = (error: unknown) =>
     logger.error({ error: String(error) }, 'the new providers could not be taken up');
   const takeUp = async (changes: readonly ProviderChange[], back: ReadonlySet<ProviderChange>) => {
     // The limit comes first, because nobody may take more jobs than that. A chore sets it again if this fails.
-    await setLimits(queue, live.config).catch(fail);
+    await slots.set().catch(fail);
     for (const change of changes) {
       const { name, provider, key, pool } = change;
       // A later change may have come meanwhile. What holds now counts.
       const wanted = live.config.providers.get(name);
       if (!wanted) await workers.retire(name);
-      else await workers.put(name, wanted.concurrency);
+      else await workers.put(name, mostCallsOf(wanted));
       if (back.has(change) && wanted) upstreams.put(name, provider, key, pool);
     }
     logger.info({ providers: changes.map(({ name }) => name) }, 'the changes of providers are in force');
@@ -142,7 +143,7 @@ async function startReading(
     registry,
     presence,
     directoryWatch,
-    queue,
+    slots,
     cancellations,
     runs,
     upstreams,
@@ -156,7 +157,7 @@ async function startReading(
     registry.start(),
     presence.announce([...descriptors.problems(), ...upstreams.keyless]),
     directoryWatch.refresh(),
-    setLimits(queue, live.config),
+    slots.set(),
     hearReloads(live, subscriber, names),
   ]);
   await requireSecretAgreement(presence);

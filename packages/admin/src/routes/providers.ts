@@ -109,7 +109,7 @@ function present(
       source ??
       (added?.keyIds.size ? 'stored' : undefined) ??
       ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
-    concurrency,
+    concurrency: concurrency === 'auto' ? null : concurrency,
     max_wait_ms: maxWaitMs,
     limits: (rates?.limits ?? []).map(presentLimit),
     keys: (rates?.keys ?? []).map((key, i) => presentKey(key, keys[i]?.weight)),
@@ -127,6 +127,6 @@ function presentKey({ name, active, trouble, until, limits }: KeyState, weight?:
   };
 }
 
-function presentLimit({ type, pattern, limit, used }: LimitState): LimitUse {
-  return { type, models: pattern ?? null, limit, used };
+function presentLimit({ type, pattern, limit, source, used }: LimitState): LimitUse {
+  return { type, models: pattern ?? null, limit, source, used };
 }

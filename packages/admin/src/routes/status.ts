@@ -6,6 +6,7 @@ import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { type RedisServerFacts, worriesOf } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
@@ -28,6 +29,7 @@ export interface StatusParts {
   circuits: CircuitBreakers;
   presence: Presence;
   readQueue(provider: string): Promise<QueueReading>;
+  readConcurrencyChange: ChatQueue['concurrencyChange'];
   readRedis(): Promise<RedisReading>;
   readCopies(): Promise<CopyStates>;
   /** Why this api cannot read PostgreSQL, as a sentence. */
@@ -37,7 +39,7 @@ export interface StatusParts {
 /** /status: the processes, the queues, the cool-downs and the circuits. */
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
   const { clock, providers, registry, coolDowns, circuits, presence } = parts;
-  const { readQueue, readRedis, readCopies, readArchiveProblem } = parts;
+  const { readQueue, readConcurrencyChange, readRedis, readCopies, readArchiveProblem } = parts;
 
   const presentProvider = async ({
     name,
@@ -46,7 +48,11 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
     concurrency,
     maxBacklog,
   }: ProviderConfig): Promise<ProviderStatus> => {
-    const { waiting, prioritized, parked, active, paused, oldestMs } = await readQueue(name);
+    const [queue, change] = await Promise.all([
+      readQueue(name),
+      concurrency === 'auto' ? readConcurrencyChange(name) : undefined,
+    ]);
+    const { waiting, prioritized, parked, active, paused, oldestMs } = queue;
     const { state, until } = circuits.get(name);
     return {
       name,
@@ -57,7 +63,8 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       max_backlog: maxBacklog,
       oldest_waiting_ms: Math.round(oldestMs),
       active,
-      concurrency,
+      concurrency: queue.concurrency ?? 0,
+      concurrency_change: change ? { reason: change.reason, at: iso(change.at) } : null,
       paused,
       circuit: { state, until: state === 'open' ? iso(until) : null },
       cool_downs: coolDowns.list(name).map(({ model, tier, until }) => ({

@@ -43,11 +43,11 @@ export class ProviderRoom {
   async #look(provider: string): Promise<{ lines: number; at: number }> {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
-    const { waiting, prioritized, parked, active } = await this.queue.look(provider);
-    const config = this.providers.get(provider);
+    const { waiting, prioritized, parked, active, concurrency = 1 } = await this.queue.look(provider);
     // Without limits per minute, those that are parked wait for the first of their prefix.
-    const wantSlots = waiting + prioritized + active - (hasRateLimits(config) ? 0 : parked);
-    const left = { lines: slotsForBatches(config?.concurrency ?? 1) - wantSlots, at: performance.now() };
+    const isLimited = hasRateLimits(this.providers.get(provider));
+    const wantSlots = waiting + prioritized + active - (isLimited ? 0 : parked);
+    const left = { lines: slotsForBatches(concurrency) - wantSlots, at: performance.now() };
     this.#left.set(provider, left);
     return left;
   }

@@ -42,10 +42,10 @@ export async function paceOf(
     const config = providers.get(provider);
     const latencyMs = await past.latencyMs(provider);
     if (!config || latencyMs === undefined) return undefined;
-    const { waiting, prioritized, active } = await queue.look(provider);
+    const { waiting, prioritized, active, concurrency = 1 } = await queue.look(provider);
     // The lines of other batches are among those that wait and run.
     const busy = others.length > 0 ? 0 : waiting + prioritized + active;
-    const free = Math.max(1, slotsForBatches(config.concurrency) - busy);
+    const free = Math.max(1, slotsForBatches(concurrency) - busy);
     const own = Math.max(1, Math.floor((limits.concurrentRequests ?? Number.POSITIVE_INFINITY) / 2));
     const byTime = (Math.min(free, own, linesInFlight) * MINUTE_MS) / Math.max(1, latencyMs);
     const perLine = { input: group.input / lines, output: group.output / lines };

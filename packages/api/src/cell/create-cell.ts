@@ -11,6 +11,7 @@ import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { recordParts } from '@sluice/shared/queue/settle';
@@ -61,7 +62,8 @@ export async function createCell(options: CellOptions, redis: Redis) {
 
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
-  const queue = new ChatQueue(redis, recordParts(names, config));
+  const announced = new AnnouncedLimits(redis, names, clock);
+  const queue = new ChatQueue(redis, recordParts(names, config, announced));
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {
@@ -98,6 +100,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
     queue,
     providers: config.providers,
     coolDowns,
+    announced,
     circuits,
     workersSeen: () => neighbours.workers,
   });
@@ -113,7 +116,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
   return {
     ...{ id, names, payloads, digests, clock, added, takeUpAdded },
     findInFile: (provider: string) => live.findInFile(provider),
-    ...{ inbox, queue, coolDowns, circuits, presence, neighbours, memory },
+    ...{ inbox, queue, announced, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch },
   };

@@ -8,6 +8,8 @@ export interface QueueReading {
   parked: number;
   active: number;
   paused: boolean;
+  /** How many calls may run at a time. */
+  concurrency: number | undefined;
   /** How long the request that waits longest has waited. */
   oldestMs: number;
 }

@@ -10,6 +10,7 @@ import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { readBudgetUse } from '@sluice/shared/queue/budget-use';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
@@ -28,6 +29,7 @@ export interface SharedGaugesParts {
   queue: ChatQueue;
   providers: ReadonlyMap<string, ProviderConfig>;
   coolDowns: CoolDowns;
+  announced: AnnouncedLimits;
   circuits: CircuitBreakers;
   workersSeen(): number;
 }
@@ -190,8 +192,9 @@ export class SharedGauges {
   }
 
   async #readRates(provider: ProviderConfig): Promise<{ provider: string; rates: RateState }> {
-    const { clock, names, redis } = this.parts;
-    return { provider: provider.name, rates: await readRateState(redis, names, provider, clock.now()) };
+    const { announced, clock, names, redis } = this.parts;
+    const rates = await readRateState(redis, names, provider, clock.now(), announced);
+    return { provider: provider.name, rates };
   }
 
   #showRates(provider: string, { limits, keys }: RateState): void {
@@ -209,15 +212,15 @@ export class SharedGauges {
       this.#rateUsed.set({ provider, account, models, type }, used / limit);
   }
 
-  #showQueue({ provider, waiting, prioritized, parked, active, oldestMs }: QueueReading): void {
-    const { coolDowns, circuits, providers } = this.parts;
+  #showQueue({ provider, waiting, prioritized, parked, active, concurrency, oldestMs }: QueueReading): void {
+    const { coolDowns, circuits } = this.parts;
     this.#jobs.set({ provider, state: 'waiting' }, waiting);
     this.#jobs.set({ provider, state: 'prioritized' }, prioritized - parked);
     this.#jobs.set({ provider, state: 'parked' }, parked);
     this.#jobs.set({ provider, state: 'active' }, active);
     this.#oldest.set({ provider }, oldestMs / 1000);
     this.#active.set({ provider }, active);
-    this.#limit.set({ provider }, providers.get(provider)?.concurrency ?? 0);
+    this.#limit.set({ provider }, concurrency ?? 0);
     this.#coolDown.set({ provider }, coolDowns.isCooling(provider) ? 1 : 0);
     this.#circuitOpen.set({ provider }, circuits.get(provider).state === 'open' ? 1 : 0);
   }

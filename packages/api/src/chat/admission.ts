@@ -7,6 +7,7 @@ import type { BudgetMode, LimitsConfig } from '@sluice/shared/contract/limits';
 import { waitUntil } from '@sluice/shared/contract/priority';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { hasBudget, modeOf } from '@sluice/shared/queue/budgets';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -26,6 +27,7 @@ import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-est
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
 import { resolveModel } from './resolve-model.js';
+import type { TokenHabits } from './token-habits.js';
 
 /**
  * How often a request that waits asks again. This tells Redis that its process lives, and finds what no message tells: a lapsed
@@ -61,6 +63,8 @@ export class Admission {
     private readonly knownRefusals: KnownRefusals,
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
     private readonly usual: Pick<UsualOutputs, 'of'>,
+    private readonly announced: Pick<AnnouncedLimits, 'has'>,
+    private readonly habits: Pick<TokenHabits, 'adjust'>,
   ) {}
 
   /** Completes the job and reserves what it may take. A workspace without limits waits for nothing. */
@@ -281,11 +285,15 @@ export class Admission {
     return true;
   }
 
+  #isRated(provider: string): boolean {
+    return hasRateLimits(this.providers.get(provider)) || this.announced.has(provider);
+  }
+
   /** Adds the tokens that a call will most likely take, if a limit per minute concerns the job. */
   #addTokens(job: ChatJob, request: ChatRequest, { tokensPerMinute }: LimitsConfig): void {
-    const isLimited = job.chain.some(({ provider }) => hasRateLimits(this.providers.get(provider)));
+    const isLimited = job.chain.some(({ provider }) => this.#isRated(provider));
     if (!isLimited && tokensPerMinute === undefined) return;
-    job.tokens = estimateTokens(request);
+    job.tokens = this.habits.adjust(job, estimateTokens(request));
     if (tokensPerMinute !== undefined) job.tokensPerMinute = tokensPerMinute;
   }
 

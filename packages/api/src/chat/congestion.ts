@@ -4,6 +4,7 @@ import { type Priority, rankOf } from '@sluice/shared/contract/priority';
 import type { ChatJob } from '@sluice/shared/queue/job';
 
 const FIRST_GUESS_MS = 1_000;
+const FIRST_GUESS_SLOTS = 8;
 const MAX_RETRY_AFTER_MS = 60_000;
 /** A queue that was full for a workspace counts as full for at most this long. */
 const FULL_FOR_MS = 50;
@@ -38,6 +39,8 @@ export class Congestion {
   /** Provider and class → the workspaces for which the queue was full, and since when. */
   readonly #full = new Map<string, { since: number; workspaces: Set<string> }>();
   readonly #waiting = new Map<string, Backlog>();
+  /** Provider → how many of its calls may run at a time, as it was seen last. */
+  readonly #slots = new Map<string, number>();
 
   constructor(private readonly providers: ReadonlyMap<string, ProviderConfig>) {}
 
@@ -56,9 +59,10 @@ export class Congestion {
       });
   }
 
-  recordWaiting(provider: string, jobs: number, paused?: boolean): void {
+  recordWaiting(provider: string, jobs: number, paused?: boolean, slots?: number): void {
     const known: Backlog = { jobs, at: performance.now() };
     if (paused !== undefined) known.paused = paused;
+    if (slots !== undefined) this.#slots.set(provider, slots);
     this.#waiting.set(provider, known);
   }
 
@@ -89,14 +93,19 @@ export class Congestion {
 
   /** About how long it takes until the request at this place of the queue is answered. */
   turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider)): number {
-    const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.limits(provider).concurrency);
+    const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.#slotsOf(provider));
     return rounds * (callMs ?? FIRST_GUESS_MS);
   }
 
   /** About how long the requests that wait now will keep the provider's slots busy. */
   retryAfterMs(provider: string): number {
-    const rounds = ((this.#waiting.get(provider)?.jobs ?? 0) + 1) / this.limits(provider).concurrency;
+    const rounds = ((this.#waiting.get(provider)?.jobs ?? 0) + 1) / this.#slotsOf(provider);
     const estimate = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
     return Math.min(Math.max(estimate, 1_000), MAX_RETRY_AFTER_MS);
+  }
+
+  #slotsOf(provider: string): number {
+    const { concurrency } = this.limits(provider);
+    return concurrency === 'auto' ? (this.#slots.get(provider) ?? FIRST_GUESS_SLOTS) : concurrency;
   }
 }

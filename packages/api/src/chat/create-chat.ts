@@ -25,16 +25,18 @@ import { Dispatcher } from './dispatcher.js';
 import { Expectations } from './expectations.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import type { EstimateCall } from './lost-calls.js';
+import { Promises } from './promises.js';
 import { RefusalRate } from './refusal-rate.js';
 import { RequestEnds } from './request-ends.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
 import { WarmPrefixes } from './warm-prefix.js';
+import { TokenHabits } from './token-habits.js';
 
 export type Chat = ReturnType<typeof createChat>;
 
 export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, cell: Cell) {
-  const { names, payloads, clock, queue, inbox, coolDowns, circuits } = cell;
+  const { names, payloads, clock, queue, inbox, announced, coolDowns, circuits } = cell;
   const { directory, registry, memory, neighbours, apiMetrics } = cell;
   const cancellations = new Cancellations(names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
@@ -49,6 +51,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const knownRefusals = new KnownRefusals();
   const workspaceLimits = new WorkspaceLimits(redis, names);
+  const habits = new TokenHabits();
+  const promises = new Promises(redis, names, clock, cell.id);
   const admission = new Admission(
     directory,
     workspaceLimits,
@@ -57,6 +61,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     knownRefusals,
     config.providers,
     new UsualOutputs(redis, names),
+    announced,
+    habits,
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
   const congestion = new Congestion(config.providers);
@@ -70,6 +76,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     congestion,
     clock,
     admission,
+    habits,
+    promises,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall,
     hasRoom: (bytes) => memory.take(bytes),
@@ -103,6 +111,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
     ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
     prefixes: new WarmPrefixes(redis, names, payloads),
-    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet },
+    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet, promises },
   };
 }

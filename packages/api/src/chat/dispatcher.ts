@@ -44,7 +44,9 @@ import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import { type EstimateCall, withLost } from './lost-calls.js';
+import type { Promises } from './promises.js';
 import type { RefusalRate } from './refusal-rate.js';
+import type { TokenHabits } from './token-habits.js';
 
 /** The dispatcher waits this long after the deadline for the worker's own error, which says more. */
 const DEADLINE_GRACE_MS = 100;
@@ -69,6 +71,8 @@ export interface DispatcherParts {
   congestion: Congestion;
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
+  habits: Pick<TokenHabits, 'learn'>;
+  promises: Pick<Promises, 'isKept' | 'refused'>;
   refusalRate: RefusalRate;
   estimateCall: EstimateCall;
   /** Takes room in Redis for a request of this size. False when there is none. */
@@ -156,6 +160,7 @@ export class Dispatcher {
       await this.#fail(pending, job, redisFull(), { as: 'refuser' });
       return;
     }
+    if (this.parts.promises.isKept(job)) job.isPromised = true;
     await this.#enter(pending, 0);
   }
 
@@ -171,8 +176,11 @@ export class Dispatcher {
     if (message.kind === 'models' || message.kind === 'tested') return;
     if (message.kind === 'outcome' || message.kind === 'room') return;
     if (message.kind === 'moved') {
-      // A notice may be read twice. The request may have left that entry meanwhile, and never goes back.
-      if (message.next.entry <= pending.job.entry) return;
+      // A notice may be read twice. The request may have left that entry meanwhile, and never goes back. It may wait there
+      // once more, after a call that was refused.
+      const { entry, attempts } = message.next;
+      const { job } = pending;
+      if (entry < job.entry || (entry === job.entry && attempts.length <= job.attempts.length)) return;
       this.#moved(pending, { ...pending.job, ...message.next });
       return;
     }
@@ -182,7 +190,9 @@ export class Dispatcher {
     }
     const { head, body } = message;
     if (!isSpoken(head.protocol)) return;
-    if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
+    const { served } = head;
+    if (served) this.parts.congestion.recordLatency(served.provider, served.latencyMs);
+    if (served?.took) this.parts.habits.learn(pending.job, served.took);
     this.#end(pending, { head, body, replayed: false });
   }
 
@@ -256,7 +266,9 @@ export class Dispatcher {
   #entering(job: ChatJob, entry: number): ChatJob {
     const { provider } = job.chain[entry] as ChainEntry;
     const now = this.parts.clock.now();
-    const until = waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
+    const until = isUnrefused(job, entry)
+      ? job.deadline
+      : waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
     // Nobody else has the job of a request that begins, so it need not be copied.
     if (entry === 0) return Object.assign(job, { queuedAt: now, waitUntil: until });
     return { ...job, entry, queuedAt: now, waitUntil: until };
@@ -267,7 +279,8 @@ export class Dispatcher {
     const { availability, congestion } = this.parts;
     const { provider, model } = job.chain[job.entry] as ChainEntry;
     const blocked = availability.blocked(provider, model, tier);
-    return blocked ?? (congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined);
+    if (blocked || isUnrefused(job, job.entry)) return blocked;
+    return congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined;
   }
 
   /** Returns why the queue did not take the job. */
@@ -276,7 +289,7 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const most = job.plan ? undefined : congestion.limits(provider).maxBacklog;
+      const most = job.plan || isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
       const waiting = await queue.addChat(job, most);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
@@ -428,8 +441,8 @@ export class Dispatcher {
   async #whyWaited(provider: string): Promise<Blocked> {
     const { congestion, queue } = this.parts;
     if (!congestion.hasCounted(provider)) {
-      const { waiting, prioritized, paused } = await queue.look(provider);
-      congestion.recordWaiting(provider, waiting + prioritized, paused);
+      const { waiting, prioritized, paused, concurrency } = await queue.look(provider);
+      congestion.recordWaiting(provider, waiting + prioritized, paused, concurrency);
     }
     if (congestion.isPaused(provider)) return { outcome: 'paused', retryAfterMs: PAUSED_RETRY_MS };
     return { outcome: 'concurrency', retryAfterMs: congestion.retryAfterMs(provider) };
@@ -482,7 +495,10 @@ export class Dispatcher {
   }
 
   #end(pending: Pending, reply: Reply): void {
-    if (this.#forget(pending)) pending.resolve(reply);
+    if (!this.#forget(pending)) return;
+    const { error } = reply.head;
+    if (error) this.parts.promises.refused(pending.job, error);
+    pending.resolve(reply);
   }
 
   #abandon(pending: Pending, error: unknown): void {
@@ -523,6 +539,11 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
       { provider, model, outcome, startMs: Math.max(0, Math.round(now - job.acceptedAt)) },
     ],
   };
+}
+
+/** Its caller was promised a turn, and no other entry is left for it. */
+function isUnrefused({ isPromised, chain }: ChatJob, entry: number): boolean {
+  return isPromised === true && entry === chain.length - 1;
 }
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {

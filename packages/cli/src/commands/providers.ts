@@ -86,8 +86,9 @@ function verdictText({ provider, model, works, problem, ms }: ProviderVerdict, {
   return `${style.bad('fails')}  ${provider}: ${problem}`;
 }
 
-function limitText({ type, models, limit, used }: LimitUse): string {
-  return `${models === null ? '' : `${models}: `}${whole(used)}/${whole(limit)} ${type.replace('_', ' ')}`;
+function limitText({ type, models, limit, source, used }: LimitUse): string {
+  const whose = source === 'announced' ? ' (announced)' : '';
+  return `${models === null ? '' : `${models}: `}${whole(used)}/${whole(limit)} ${type.replace('_', ' ')}${whose}`;
 }
 
 const KEY_STATES: Record<ProviderKeyInfo['state'], string> = {

@@ -92,6 +92,13 @@ export interface ProviderConfig extends EndpointConfig, CamelFields<Tuning> {
   added?: AddedProvider | undefined;
 }
 
+/** The most calls at a time where their number is found. Each worker has so many connections at most. */
+export const MOST_FOUND = 1_000;
+
+export function mostCallsOf({ concurrency }: Pick<ProviderConfig, 'concurrency'>): number {
+  return concurrency === 'auto' ? MOST_FOUND : concurrency;
+}
+
 /** What is known about a provider that was added in the console or with `sluice providers set`. */
 export interface AddedProvider {
   /** The fields as they were written, without keys. Values of headers may be secret. */

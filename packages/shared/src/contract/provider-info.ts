@@ -7,6 +7,9 @@ const limitUse = s.fields({
   type: s.choice('requests', 'tokens', 'input_tokens', 'output_tokens'),
   models: textOrNull.about('A pattern; null for all models.'),
   limit: s.whole().about('Per minute.'),
+  source: s
+    .choice('set', 'announced')
+    .about('Set by the operator, or announced by the provider while much of it is used.'),
   used: s.whole().about('Of the last minute, calls under way included.'),
 });
 export type LimitUse = s.Infer<typeof limitUse>;
@@ -59,7 +62,7 @@ export const providerInfo = s.component('Provider', {
     .about(
       'The variable of its key, or token_file, token_command, sigv4 or none. Stored: the key of an added provider, which is never shown.',
     ),
-  concurrency: s.whole(),
+  concurrency: wholeOrNull.about('The most calls at a time. Null: as many as the provider is found to take.'),
   max_wait_ms: s.whole(),
   limits: s.list(limitUse),
   keys: s.list(providerKey).about('Empty when it has only one key.'),

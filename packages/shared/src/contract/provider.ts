@@ -221,9 +221,21 @@ function* providerMistakes(provider: s.Unread): Iterable<s.Finding> {
 export const KINDS = ['openai', 'anthropic'] as const;
 export type ProviderKind = (typeof KINDS)[number];
 
+/** A number, or as many as the provider is found to take. */
+const concurrency = s.chosen<number | 'auto'>(
+  {
+    type: ['integer', 'string'],
+    minimum: COUNT.min,
+    maximum: COUNT.max,
+    pattern: '^auto$',
+    description: 'The most calls at a time. auto: as many as the provider is found to take.',
+  },
+  (given) => (plainText(given) === 'auto' ? s.choice('auto') : s.whole(COUNT)) as s.Shape<number | 'auto'>,
+);
+
 const tuning = {
   /** The most calls at a time, over all workers together. */
-  concurrency: s.withDefault(s.whole(COUNT), 64),
+  concurrency: s.withDefault(concurrency, 'auto'),
   /** How long a request may wait in the provider's queue. */
   max_wait_ms: s.withDefault(s.whole(DURATION_MS), 10_000),
   /** How many requests may wait. */

@@ -3,6 +3,10 @@ import { moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
 import { KINDS } from './provider.js';
 import * as s from './structs.js';
 
+/** Why a number of calls at a time that nobody has set was changed. */
+export const CONCURRENCY_REASONS = ['start', 'demand', 'refused', 'overloaded'] as const;
+export type ConcurrencyReason = (typeof CONCURRENCY_REASONS)[number];
+
 const processStatus = s.fields({
   id: s.text(),
   role: s.choice('api', 'worker'),
@@ -27,7 +31,18 @@ const providerStatus = s.fields({
   max_backlog: s.whole(),
   oldest_waiting_ms: s.whole(),
   active: s.whole(),
-  concurrency: s.whole(),
+  concurrency: s.whole().about('How many calls may run at a time now.'),
+  /** Null when it is set, or when no worker has come yet. */
+  concurrency_change: s
+    .orNull(
+      s.fields({
+        reason: s.choice(...CONCURRENCY_REASONS),
+        at: moment,
+      }),
+    )
+    .about(
+      'Why and when the found number was changed last. Start: it is new. Demand: calls went well, and more waited. Refused: the provider said that too many ran at a time. Overloaded: it had no capacity.',
+    ),
   paused: s.flag.about('No worker takes its requests.'),
   circuit: s.fields({ state: s.choice('closed', 'failing', 'open'), until: momentOrNull }),
   /** `model` is null for all models. `service_tier` is null for all tiers. */

@@ -9,7 +9,9 @@
  */
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { MOST_FOUND } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
+import { CONCURRENCY_REASONS, type ConcurrencyReason } from '../contract/status.js';
 import { type ChatQueueBackend, chatBackend } from './backend.js';
 import {
   CHAT_JOB,
@@ -30,6 +32,7 @@ import {
   type AddArgs,
   ALREADY_SETTLED,
   addScript,
+  adjustConcurrencyScript,
   beginScript,
   keepResponseScript,
   LARGE_REQUEST,
@@ -47,6 +50,7 @@ import {
   settleScript,
   switchKeyScript,
   type WithdrawResult,
+  waitAgainScript,
   withdrawScript,
 } from './scripts.js';
 import {
@@ -70,6 +74,8 @@ export interface QueueLook {
   active: number;
   /** While the queue is paused, no worker takes its jobs. */
   paused: boolean;
+  /** How many jobs may run at a time. Undefined before the first worker has come. */
+  concurrency: number | undefined;
   /** When the request that waits longest was queued. */
   oldest: number | undefined;
 }
@@ -228,6 +234,44 @@ export class ChatQueue {
     return (await postponeScript(this.redis, { queue: this.#prefixOf(job) }, args)) === 1;
   }
 
+  /**
+   * Puts back a job whose call the provider refused, first in line. It waits for `delayMs` at least. `isCrowded`: too many calls
+   * ran at a time, and their number is lowered. False when this run has lost the job.
+   */
+  async waitAgain(
+    job: ChatJob,
+    next: NextEntry,
+    token: string,
+    used: string,
+    { delayMs = 0, isCrowded = false },
+  ): Promise<boolean> {
+    const moved = { ...job, ...next };
+    const keys = { queue: this.#prefixOf(job), inboxKey: this.parts.names.inbox(job.inbox) };
+    const put = await waitAgainScript(this.redis, keys, {
+      jobId: jobIdOf(job),
+      token,
+      requestId: job.requestId,
+      data: dataOf(moved),
+      notice: stamp(JSON.stringify(next), job),
+      rate: this.#rateOf(moved),
+      used,
+      delay: Math.ceil(delayMs),
+      isCrowded: isCrowded ? 1 : '',
+    });
+    return put === 1;
+  }
+
+  /** Adjusts how many calls may run at a time by what has become of the latest ones. Returns their number, and whether all run. */
+  async adjustConcurrency(
+    provider: string,
+    calls: { succeeded: number; overloaded: number },
+  ): Promise<{ limit: number; isInUse: boolean }> {
+    const queue = this.#of(provider).prefix;
+    const args = { ...calls, most: MOST_FOUND };
+    const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);
+    return { limit, isInUse: isInUse === 1 };
+  }
+
   /** Counts the start of a job that is about to be called. False when this run has lost the job. */
   async begin(job: ChatJob, lock: string): Promise<boolean> {
     return (
@@ -246,8 +290,17 @@ export class ChatQueue {
     return this.redis.hget(this.#prefixOf(job) + jobIdOf(job), 'response');
   }
 
-  /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
-  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+  /**
+   * Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or '' and in how
+   * many ms one may be free. That is -1 when every other key is refused, too.
+   */
+  switchKey(
+    job: ChatJob,
+    lock: string,
+    key: string,
+    closedMs: number,
+    why: KeyTrouble,
+  ): Promise<[key: string, waitMs: number]> {
     const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
     return switchKeyScript(this.redis, { queue: this.#prefixOf(job) }, args);
   }
@@ -264,7 +317,7 @@ export class ChatQueue {
   // --- For both ---
 
   async look(provider: string): Promise<QueueLook> {
-    const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
+    const [waiting, prioritized, active, paused, oldest, parked, concurrency] = await lookScript(
       this.redis,
       { queue: this.#of(provider).prefix },
       {},
@@ -275,8 +328,20 @@ export class ChatQueue {
       parked,
       active,
       paused: paused === 1,
+      concurrency: concurrency === null ? undefined : Number(concurrency),
       oldest: oldest === 0 ? undefined : oldest,
     };
+  }
+
+  /** Why and when the found number of calls at a time was changed last. Undefined before the first worker has come. */
+  async concurrencyChange(provider: string): Promise<{ reason: ConcurrencyReason; at: number } | undefined> {
+    const [reason, at] = await this.redis.hmget(
+      this.parts.names.queueKey(provider, 'auto'),
+      'why',
+      'changed',
+    );
+    const known = CONCURRENCY_REASONS.find((each) => each === reason);
+    return known && { reason: known, at: Number(at) };
   }
 
   /** BullMQ's own queue. */
@@ -352,8 +417,8 @@ export class ChatQueue {
   }
 
   #rateOf(job: ChatJob): string {
-    const { names, providers } = this.parts;
-    return rateOf(job, providers?.get(providerOf(job)), names);
+    const { announced, names, providers } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names, announced);
   }
 
   /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */

@@ -86,6 +86,8 @@ export interface Plan {
  * `request` is a separate field beside `data`, because it may be large and must not be serialised twice.
  */
 export interface ChatJob {
+  /** Its caller was told to come back now. At its last entry it waits until its deadline. */
+  isPromised?: true;
   /** The protocol version of the job (process/protocol.ts). The reply has the same. */
   protocol?: number;
   requestId: string;
@@ -166,6 +168,8 @@ export interface Served {
   costUsd: string;
   /** What was changed in the request for this model, in words. Absent: nothing. */
   adapted?: string;
+  /** The tokens of prompt and answer, for a job that a limit per minute concerns. */
+  took?: [input: number, output: number];
 }
 
 export interface ReplyHead {

@@ -2,7 +2,16 @@
 import type { Redis } from 'ioredis';
 import type { ProviderConfig } from '../config/provider.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { type BucketType, type KeyTrouble, limitKey, listBuckets, type RateBucket } from './rates.js';
+import type { AnnouncedLimits } from './announced-limits.js';
+import {
+  announcedBuckets,
+  type BucketType,
+  isSet,
+  type KeyTrouble,
+  limitKey,
+  listBuckets,
+  type RateBucket,
+} from './rates.js';
 import { SLOT_MS, SLOTS } from './scripts.js';
 
 const NAMES = {
@@ -17,6 +26,8 @@ export interface LimitState {
   /** Undefined: all models. */
   pattern: string | undefined;
   limit: number;
+  /** The operator has set it, or the provider announces it. */
+  source: 'set' | 'announced';
   /** The use in the last minute, with the calls under way. */
   used: number;
 }
@@ -44,13 +55,28 @@ export async function readRateState(
   names: KeyNames,
   { name, limits, keys = [] }: ProviderConfig,
   now: number,
+  announced?: Pick<AnnouncedLimits, 'list'>,
 ): Promise<RateState> {
-  const use = (bucket: RateBucket) => readLimit(redis, bucket, now);
+  const said = announced?.list(name) ?? [];
+  const use = (bucket: RateBucket) => readLimit(redis, bucket, 'set', now);
+  // What the provider announces for a type that the operator has set is no limit of its own.
+  const heard = (key: string, under: string) =>
+    said
+      .filter((each) => each.key === key)
+      .flatMap(({ model, rates }) => announcedBuckets(rates, under, model))
+      .filter(({ type, pattern = '' }) => !isSet({ limits, keys }, [name, key, pattern], type))
+      .map((bucket) => readLimit(redis, bucket, 'announced', now));
   const [own, pool, ofKeys] = await Promise.all([
-    Promise.all(listBuckets(limits, limitKey(names, name)).map(use)),
+    Promise.all([
+      ...listBuckets(limits, limitKey(names, name)).map(use),
+      ...heard('', limitKey(names, name)),
+    ]),
     keys.length === 0 ? {} : redis.hgetall(names.queueKey(name, 'pool')),
     Promise.all(
-      keys.map((key) => Promise.all(listBuckets(key.limits, limitKey(names, name, key.name)).map(use))),
+      keys.map((key) => {
+        const under = limitKey(names, name, key.name);
+        return Promise.all([...listBuckets(key.limits, under).map(use), ...heard(key.name, under)]);
+      }),
     ),
   ]);
   return {
@@ -75,10 +101,11 @@ function toKeyState(name: string, pool: Record<string, string>, limits: LimitSta
 async function readLimit(
   redis: Redis,
   { key, pattern, type, limit }: RateBucket,
+  source: LimitState['source'],
   now: number,
 ): Promise<LimitState> {
   const over = Math.floor(now / SLOT_MS) - SLOTS;
   const slots = Object.entries(await redis.hgetall(key));
   const used = slots.reduce((sum, [slot, amount]) => (Number(slot) > over ? sum + Number(amount) : sum), 0);
-  return { type: NAMES[type], pattern, limit, used };
+  return { type: NAMES[type], pattern, limit, source, used };
 }

@@ -3,11 +3,27 @@ import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/provi
 import { isAllowed } from '../directory/allowed-models.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';
+import {
+  type AnnouncedLimits,
+  type AnnouncedRate,
+  type AnnouncedRates,
+  type BucketType,
+  isShortWindow,
+  type RateSubject,
+} from './announced-limits.js';
 import type { ChatJob } from './job.js';
 
-/** Requests, all tokens, input and output tokens. */
-export type BucketType = 'r' | 't' | 'i' | 'o';
-type Bucket = [key: string, type: BucketType, limit: number, amount: number, isWorkspaces?: 1];
+export type { BucketType };
+
+type Bucket = [
+  key: string,
+  type: BucketType,
+  limit: number,
+  amount: number,
+  isWorkspaces?: 0 | 1,
+  /** Calls come one by one, and not several at once. */
+  isSpaced?: 1,
+];
 
 /** A job that nobody estimated: its sealed request is about as long as the prompt. */
 const USUAL_OUTPUT_TOKENS = 1_000;
@@ -21,21 +37,39 @@ export function estimateOf({ tokens, request }: Pick<ChatJob, 'tokens' | 'reques
 const LONGEST_WAIT_FOR_FIRST_MS = 300_000;
 
 /** The job's field `rate`. It is empty for a job that no limit concerns, and whose prompt begins like no other's. */
-export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names: KeyNames): string {
+export function rateOf(
+  job: ChatJob,
+  provider: ProviderConfig | undefined,
+  names: KeyNames,
+  announced?: Pick<AnnouncedLimits, 'of'>,
+): string {
   const { limits, keys = [] } = provider ?? {};
   const { prefix } = job;
-  if (!limits && keys.length === 0 && job.tokensPerMinute === undefined && prefix === undefined) return '';
   const { model = '', provider: name = '' } = job.chain[job.entry] ?? {};
+  const said = keys.length === 0 ? announced?.of(name, '', model) : undefined;
+  const isLimited = limits || said || keys.length > 0 || job.tokensPerMinute !== undefined;
+  if (!isLimited && prefix === undefined) return '';
   const estimate = estimateOf(job);
-  const own = bucketsOf(limits, limitKey(names, name), model, estimate);
+  const own = withAnnounced(
+    bucketsOf(limits, limitKey(names, name), model, estimate),
+    said,
+    limitKey(names, name),
+    model,
+    estimate,
+  );
   if (job.tokensPerMinute !== undefined) {
-    const amount = estimate.input + estimate.output;
-    own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amount, 1]);
+    own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amountsOf(estimate).t, 1]);
   }
   const pool = keys.map((key) => [
     key.name,
     key.weight ?? 0,
-    bucketsOf(key.limits, limitKey(names, name, key.name), model, estimate),
+    withAnnounced(
+      bucketsOf(key.limits, limitKey(names, name, key.name), model, estimate),
+      announced?.of(name, key.name, model),
+      limitKey(names, name, key.name),
+      model,
+      estimate,
+    ),
   ]);
   const lane = own.map(([key]) => key).join(' ') || model;
   const rate: unknown[] = [lane, Math.ceil(job.waitUntil), own, pool];
@@ -87,12 +121,74 @@ function bucketsOf(
   limits: ProviderLimits | undefined,
   key: string,
   model: string,
-  { input, output }: TokenEstimate,
+  estimate: TokenEstimate,
 ): Bucket[] {
-  const amounts: Record<BucketType, number> = { r: 1, t: input + output, i: input, o: output };
+  const amounts = amountsOf(estimate);
   return listBuckets(limits, key)
     .filter(({ pattern }) => pattern === undefined || isAllowed([pattern], model))
     .map(({ key, type, limit }) => [key, type, limit, amounts[type]]);
+}
+
+/** Whether the operator has set a limit of this type for the provider, or for this key of its pool, that is for the model. */
+export function isSet(
+  { limits, keys = [] }: Pick<ProviderConfig, 'limits' | 'keys'>,
+  [, name, model]: RateSubject,
+  type: BucketType,
+): boolean {
+  const ofKey = keys.find((key) => key.name === name)?.limits;
+  return [limits, ofKey].some((each) =>
+    listBuckets(each, '').some(
+      (bucket) =>
+        bucket.type === type && (bucket.pattern === undefined || isAllowed([bucket.pattern], model)),
+    ),
+  );
+}
+
+/** A provider that counts all tokens counts a named limit of the answer. One that counts answers counts what is written. */
+function amountsOf({ input, output, isNamed, likely = output }: TokenEstimate): Record<BucketType, number> {
+  return { r: 1, t: input + (isNamed ? output : likely), i: input, o: likely };
+}
+
+/** What the provider announces holds for the types of limits that the operator has not set. */
+function withAnnounced(
+  own: Bucket[],
+  said: AnnouncedRates | undefined,
+  key: string,
+  model: string,
+  estimate: TokenEstimate,
+): Bucket[] {
+  if (!said) return own;
+  const amounts = amountsOf(estimate);
+  for (const [type, { limit, windowMs }] of Object.entries(said) as [BucketType, AnnouncedRate][]) {
+    const set = own.filter((bucket) => bucket[1] === type);
+    const isShort = isShortWindow(windowMs);
+    if (set.length === 0)
+      set.push([announcedKey(key, model, type), type, perMinute(limit, windowMs), amounts[type]]);
+    if (isShort) for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: 1 });
+    for (const bucket of set) if (!own.includes(bucket)) own.push(bucket);
+  }
+  return own;
+}
+
+function announcedKey(key: string, model: string, type: BucketType): string {
+  return `${key}:announced:${model}:${type}`;
+}
+
+/** Calls do not arrive at equal distances, so a short window is not filled to its brim. */
+const FILLED = 0.97;
+
+function perMinute(limit: number, windowMs: number): number {
+  return isShortWindow(windowMs) ? Math.max(1, Math.floor((FILLED * limit * 60_000) / windowMs)) : limit;
+}
+
+/** The limits that the provider announces for one of its models, as they are kept. */
+export function announcedBuckets(said: AnnouncedRates, key: string, model: string): RateBucket[] {
+  return (Object.entries(said) as [BucketType, AnnouncedRate][]).map(([type, { limit, windowMs }]) => ({
+    key: announcedKey(key, model, type),
+    pattern: model,
+    type,
+    limit: perMinute(limit, windowMs),
+  }));
 }
 
 function toBuckets(limits: RateLimits, key: string, pattern: string | undefined): RateBucket[] {

@@ -122,7 +122,15 @@ export const passOnScript = load<
 export const placeScript = load<number, QueueKeys, { jobId: string }>('place');
 export const missingScript = load<number[], { jobKeys: readonly string[] }>('missing');
 export const lookScript = load<
-  [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number, parked: number],
+  [
+    waiting: number,
+    prioritized: number,
+    active: number,
+    paused: 0 | 1,
+    oldest: number,
+    parked: number,
+    concurrency: string | null,
+  ],
   QueueKeys
 >('look');
 
@@ -148,7 +156,7 @@ export const keepResponseScript = load<
   { jobId: string; lock: string; response: string; lockMs: number }
 >('keep-response');
 export const switchKeyScript = load<
-  string,
+  [key: string, waitMs: number],
   QueueKeys,
   { jobId: string; lock: string; name: string; closedMs: number; why: string }
 >('switch-key');
@@ -166,6 +174,26 @@ export const moveScript = load<
     token: string;
   }
 >('move');
+export const waitAgainScript = load<
+  0 | 1,
+  QueueKeys & { inboxKey: string },
+  {
+    jobId: string;
+    token: string;
+    requestId: string;
+    data: string;
+    notice: string;
+    rate: string;
+    used: string;
+    delay: number;
+    isCrowded: 1 | '';
+  }
+>('wait-again');
+export const adjustConcurrencyScript = load<
+  [limit: number, isInUse: 0 | 1],
+  QueueKeys,
+  { succeeded: number; overloaded: number; most: number }
+>('adjust-concurrency');
 export const leaveScript = load<0 | 1, QueueKeys, { jobId: string; token: string; delay: number }>('leave');
 export const giveBackScript = load<number, QueueKeys, { jobsAndTokens: readonly string[] }>('give-back');
 export const finishScript = load<

@@ -4,6 +4,7 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
 import type { KeyNames } from '../redis/key-names.js';
+import type { AnnouncedLimits } from './announced-limits.js';
 import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';
 import type { LogEntry } from './request-log.js';
@@ -56,10 +57,17 @@ export interface RecordParts {
   keptAnswerBytes: number;
   /** For the limits per minute; without it there are none. */
   providers?: ReadonlyMap<string, ProviderConfig>;
+  announced?: Pick<AnnouncedLimits, 'of'>;
 }
 
-export function recordParts(names: KeyNames, { request, providers }: GatewayConfig): RecordParts {
-  return { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
+export function recordParts(
+  names: KeyNames,
+  { request, providers }: GatewayConfig,
+  announced?: AnnouncedLimits,
+): RecordParts {
+  const parts: RecordParts = { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
+  if (announced) parts.announced = announced;
+  return parts;
 }
 
 /** A turn of a job: its workspace, the distance between two turns of the workspace, and the job's class. */

@@ -10,6 +10,8 @@ export interface KeyNames {
   queuePrefix: string;
   /** A key of a provider's queue: `wait`, `active`, `prioritized`, … or a job id. */
   queueKey(provider: string, key: string): string;
+  /** Provider, key and model → the limits that the provider announces. All users of deploy/redis may write it. */
+  announcedLimits: string;
   /** The latest moment of the cell's time, and what Redis' clock said then. All users of deploy/redis may write it. */
   clock: string;
   /** Counts changes to workspaces, keys and routes. The api's cache is valid while the count stays the same. */
@@ -54,6 +56,8 @@ export interface KeyNames {
   circuits: string;
   /** Channel on which all processes are asked to read gateway.yaml again. */
   reloads: string;
+  /** Channel on which api processes tell each other when callers may come back. */
+  promises: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
   /** The tokens of a workspace in the last minute; only for workspaces with a limit of them. */
@@ -174,6 +178,7 @@ export function keyNames(cell: string): KeyNames {
     queuePrefix: `${prefix}:queue`,
     queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
     clock: `${prefix}:queue:clock`,
+    announcedLimits: `${prefix}:queue:announced-limits`,
     directoryVersion: `${prefix}:directory-version`,
     workspaces: `${prefix}:workspaces`,
     deletedWorkspaces: `${prefix}:deleted-workspaces`,
@@ -199,6 +204,7 @@ export function keyNames(cell: string): KeyNames {
     circuits: `${prefix}:circuits`,
     reloads: `${prefix}:reloads`,
     cancellations: `${prefix}:cancellations`,
+    promises: `${prefix}:promises`,
     workspaceTokens: (workspace) => `${prefix}:tokens-per-minute:${workspace}`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
     prefixes: (workspace) => `${prefix}:prefixes:${workspace}`,

@@ -14,6 +14,10 @@ export interface TokenEstimate {
   output: number;
   /** The request names its limit of output tokens: OpenAI counts that, whatever comes back. */
   isNamed?: boolean;
+  /** How long the answers of the route mostly are. Absent: nobody knows yet. */
+  likely?: number;
+  /** By how much the first guess of the input was multiplied. */
+  ratio?: number;
 }
 
 export function estimateTokens(request: ChatRequest): TokenEstimate {

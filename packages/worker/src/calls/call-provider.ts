@@ -4,11 +4,10 @@ import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { CalledApi, ChainEntry } from '@sluice/shared/queue/job';
-import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { AnswerFits } from '../answer-check/answer-check.js';
 import { failureOf } from '../providers/failure.js';
-import { readRatesLeft } from '../providers/rate-headers.js';
+import { readRates, type SaidRates } from '../providers/rate-headers.js';
 import {
   type Billed,
   FailedResponse,
@@ -73,8 +72,10 @@ export type CallResult = {
   /** The exact duration. Absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
-  /** The rest of the provider's limits per minute, as the provider states it. */
-  left?: RatesLeft;
+  /** The provider's limits and what is left of them, as the provider states it. */
+  rates?: SaidRates;
+  /** The job is to wait again: too many calls ran at a time, no other key of the pool is free, or a limit is used up. */
+  waitsFor?: 'slot' | 'key' | 'limit';
   /** The key for the next call, which is made at once. The key of this call is left alone. */
   nextKey?: string;
   /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */
@@ -94,12 +95,7 @@ export async function callProvider(
   request: ChatRequest,
   entry: ChainEntry,
   timeoutMs: number,
-  {
-    workspace,
-    signal,
-    answer: share,
-    providerKey,
-  }: Pick<Run, 'workspace' | 'signal' | 'answer' | 'providerKey'>,
+  { workspace, signal, answer: share }: Pick<Run, 'workspace' | 'signal' | 'answer'>,
   clock: Clock,
   /** Set when the answer is to come in pieces. */
   silences?: Silences,
@@ -164,9 +160,8 @@ export async function callProvider(
   if (kept?.hasBegun) result.release = () => void kept.tidy(false);
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
-  // Only a job with limits per minute or a pool of keys has a provider key.
-  const left = providerKey === undefined ? undefined : readRatesLeft(answer.headers);
-  if (left) result.left = left;
+  const rates = readRates(answer.headers, clock.now());
+  if (rates) result.rates = rates;
   const { response } = result;
   if (response && !(await upstream.answerFits(workspace, request, response.completion))) {
     const { response: _response, billUnknown: _billUnknown, ...made } = result;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Env } from '@sluice/shared/config/env-lookup';
-import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { mostCallsOf, type ProviderConfig } from '@sluice/shared/config/provider';
 import type { CalledApi, ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
 import { embeddings, providerFor, responses } from '../providers/index.js';
@@ -108,7 +108,7 @@ export function createUpstream(
     credentials,
     missingKey: needsKey(config) && key === undefined ? config.apiKeyEnv : undefined,
     promptKey: key ?? randomUUID(),
-    http: new HttpClient(config.baseUrl, config.concurrency, () => credentials.secrets()),
+    http: new HttpClient(config.baseUrl, mostCallsOf(config), () => credentials.secrets()),
     answerFits: answerFits(config),
   };
   const { responsesPath, embeddingsPath } = config;

@@ -208,6 +208,7 @@ export class ChatProcessor {
       }
       result.release?.();
       const { failure, nextKey } = result;
+      if (result.waitsFor && (await fallback.waitAgain(progress, entry, result.waitsFor))) return undefined;
       // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.
       if (nextKey !== undefined && otherKeys > 0 && fallback.hasTime(progress.job)) {
         otherKeys--;

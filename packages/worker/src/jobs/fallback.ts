@@ -19,7 +19,7 @@ import type { ModelFit } from '../calls/model-fit.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
 import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
-import { addAttempt, type Progress, usedBy } from './progress.js';
+import { addAttempt, type Progress, timesRefused, usedBy } from './progress.js';
 import type { SettlementMaker } from './settlement-maker.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -27,6 +27,9 @@ import type { WorkerMetrics } from './worker-metrics.js';
 const SHORTEST_CALL_MS = 20;
 /** How long a request waits for Redis to let it move. Afterwards the failure is the answer. */
 const MOVE_PATIENCE_MS = 5_000;
+/** Between two calls that the provider refused for want of slots. */
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 5_000;
 
 export interface FallbackParts {
   upstreams: Upstreams;
@@ -76,6 +79,37 @@ export class Fallback {
     }
     if (isAboutTheModel(failure.outcome)) failure = this.#earlierFailure(progress.job, request) ?? failure;
     return this.parts.settlements.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
+  }
+
+  /**
+   * Puts the request back on its queue, where it waits for a slot, a key of the pool or a limit. It waits for as long as a new one
+   * may. False when there is no time for that, or Redis does not answer.
+   */
+  async waitAgain(
+    progress: Progress,
+    entry: ChainEntry,
+    waitsFor: 'slot' | 'key' | 'limit',
+  ): Promise<boolean> {
+    const { clock, logger, queue, upstreams } = this.parts;
+    const { job, token } = progress;
+    const isCrowded = waitsFor === 'slot';
+    const delayMs = waitsFor !== 'key' ? waitBeforeTurn(timesRefused(job)) : 0;
+    if (!this.hasTime(job, delayMs)) return false;
+    const queuedAt = clock.now();
+    const { maxWaitMs } = upstreams.of(entry).config;
+    const next = toNext(job, job.entry, queuedAt, waitUntil(job, queuedAt, maxWaitMs));
+    try {
+      // A run that has lost the job leaves it to the run after it.
+      await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded });
+      return true;
+    } catch (error) {
+      if (!isRedisAway(error)) throw error;
+      logger.warn(
+        { requestId: job.requestId, error: String(error) },
+        'a refused request could not wait again',
+      );
+      return false;
+    }
   }
 
   /** The failure of the last entry that could have taken the request. A caller may try again after most of them. */
@@ -145,15 +179,9 @@ export class Fallback {
     const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
-    const next: NextEntry = {
-      entry,
-      queuedAt,
-      waitUntil: waitUntil(job, queuedAt, maxWaitMs),
-      queueMs: job.queueMs,
-      attempts: job.attempts,
-    };
-    if (job.reserved !== undefined) next.reserved = job.reserved;
-    if (job.held !== undefined) next.held = job.held;
+    const isUnrefused = job.isPromised && entry === job.chain.length - 1;
+    const until = isUnrefused ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
+    const next = toNext(job, entry, queuedAt, until);
     const { requestId } = job;
     const onRefused = (error: unknown) =>
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');
@@ -178,6 +206,20 @@ export class Fallback {
     const failed = job.attempts.at(-1);
     if (failed) this.parts.metrics.movedOn(job, failed, to);
   }
+}
+
+/** The slots that the refused calls have left are free by then. The wait is random, so that the requests do not come back together. */
+function waitBeforeTurn(timesRefused: number): number {
+  if (timesRefused < 2) return 0;
+  return Math.min(FIRST_WAIT_MS * 2 ** timesRefused, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2);
+}
+
+function toNext(job: ChatJob, entry: number, queuedAt: number, until: number): NextEntry {
+  const { queueMs, attempts, reserved, held } = job;
+  const next: NextEntry = { entry, queuedAt, waitUntil: until, queueMs, attempts };
+  if (reserved !== undefined) next.reserved = reserved;
+  if (held !== undefined) next.held = held;
+  return next;
 }
 
 /** Nothing was wrong with the request itself. */

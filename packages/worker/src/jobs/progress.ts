@@ -40,6 +40,8 @@ export interface JobRate {
   use: RateUse;
 }
 
+const REFUSALS: ReadonlySet<string> = new Set(['rate_limited', 'auth', 'no_key']);
+
 /** For the script that ends or moves the job. */
 export function usedBy({ job, rate }: Progress): string {
   return rate ? usedOf(job, rate.use) : '';
@@ -51,6 +53,14 @@ export function addAttempt(progress: Progress, attempt: Attempt, logger: Logger)
   const level = attempt.outcome === 'ok' ? 'debug' : 'warn';
   if (logger.isLevelEnabled(level)) logger[level](toAttemptLine(job, attempt), 'attempt');
   job.attempts.push(attempt);
+}
+
+/** How often the provider of the job's entry has refused a call, without looking into it. */
+export function timesRefused({ attempts, chain, entry }: ChatJob): number {
+  const { provider, model } = chain[entry] ?? {};
+  return attempts.filter(
+    (each) => REFUSALS.has(each.outcome) && each.provider === provider && each.model === model,
+  ).length;
 }
 
 export function entryOf(job: ChatJob): ChainEntry {

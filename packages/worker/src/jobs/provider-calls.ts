@@ -19,6 +19,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Background } from '../calls/background-call.js';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
+import type { HeardRates } from '../calls/heard-rates.js';
 import type { Silences } from '../calls/http-client.js';
 import type { LearnedRefusals } from '../calls/learned-refusals.js';
 import type { ModelApis } from '../calls/model-apis.js';
@@ -26,19 +27,25 @@ import type { ModelLessons } from '../calls/model-lessons.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
+import type { SlotLimits } from '../calls/slot-limits.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
 import { responses } from '../providers/index.js';
 import type { Billed, ProviderFailure } from '../providers/types.js';
 import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
-import { addAttempt, type BegunCall, type Progress, usedBy } from './progress.js';
+import { addAttempt, type BegunCall, type Progress, timesRefused, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** How long a key that the provider refuses is left alone. */
 const REFUSED_KEY_MS = 60_000;
 /** A reservation allows two seconds until the call arrives (ARRIVAL_MS of queue/lua/parts/rates.lua). One of them is the network's. */
 const SENT_LATE_MS = 1_000;
+
+/** So often a request waits again at one entry after its call was refused. */
+const MOST_WAITS = 20;
+/** No name of a key has a space. */
+const WAIT_FOR_KEY = 'wait for a key';
 
 export interface ProviderCallsParts {
   upstreams: Upstreams;
@@ -54,6 +61,8 @@ export interface ProviderCallsParts {
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
+  slots: Pick<SlotLimits, 'ended'>;
+  rates: Pick<HeardRates, 'hear'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
   queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain' | 'keepResponse' | 'keptResponse'>;
@@ -142,12 +151,14 @@ export class ProviderCalls {
       if (result.ms !== undefined) result.ms += refusedMs;
     }
     const { failure } = result;
+    const subject = [entry.provider, rate?.key ?? '', entry.model] as const;
+    const heard = this.parts.rates.hear(upstream.config, subject, result.rates, failure);
     if (rate && result.ms !== undefined) {
       rate.use = { sentAt };
       if (isAnswered(result)) rate.use.answeredAt = clock.now();
       const usage = result.response?.usage ?? result.dropped?.usage;
       if (usage && !result.billUnknown) rate.use.usage = usage;
-      if (result.left) rate.use.left = result.left;
+      if (heard?.left) rate.use.left = heard.left;
     }
     if (failure?.outcome === 'unsupported' || (failure?.outcome === 'no_key' && !rate?.key)) {
       health.saidNothing(entry.provider, job.requestId);
@@ -156,9 +167,16 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    const nextKey = failure && (await this.#otherKey(progress, failure, upstream.config));
+    const isAuto = upstream.config.concurrency === 'auto';
+    if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
+    const isCrowded = isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request);
+    const isLimited = heard?.isAnnounced && !rate?.key && mayWaitAgain(progress.job, request);
+    const nextKey =
+      failure && !isCrowded && !isLimited
+        ? await this.#otherKey(progress, failure, upstream.config)
+        : undefined;
     if (result.response) await this.#closeDoubted(progress, upstream.config);
-    if (nextKey === undefined && failure?.coolDown) {
+    if (nextKey === undefined && failure?.coolDown && !isCrowded && !isLimited) {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
@@ -189,7 +207,10 @@ export class ProviderCalls {
       if (words !== undefined) attempt.said = words;
     }
     addAttempt(progress, attempt, logger);
-    return nextKey ? { ...result, nextKey } : result;
+    if (isCrowded) result.waitsFor = 'slot';
+    else if (isLimited) result.waitsFor = 'limit';
+    else if (nextKey === WAIT_FOR_KEY) result.waitsFor = 'key';
+    return nextKey && nextKey !== WAIT_FOR_KEY ? { ...result, nextKey } : result;
   }
 
   /** A provider that reports more output than the call allowed is believed, because it bills that. A person should know of it. */
@@ -214,8 +235,8 @@ export class ProviderCalls {
   }
 
   /**
-   * A key of a pool was refused or is rate limited. Only this key is left alone for a while. Returns another key, '' when no
-   * other key is free, and undefined when there is no pool.
+   * A key of a pool was refused or is rate limited. Only this key is left alone for a while. Returns another key, '' or
+   * WAIT_FOR_KEY when no other key is free, and undefined when there is no pool.
    */
   async #otherKey(
     { job, rate, token }: Progress,
@@ -230,7 +251,8 @@ export class ProviderCalls {
     const closedMs = Math.min(asked, maxCooldownMs);
     // A 403 may be about this request, and one request must not close the keys for all others.
     const isDoubted = status === 403;
-    const next = await this.#switchKey(job, token, rate.key, isDoubted ? 0 : closedMs, why);
+    const [next, waitMs] = await this.#switchKey(job, token, rate.key, isDoubted ? 0 : closedMs, why);
+    if (next === '' && waitMs >= 0 && !isDoubted && timesRefused(job) < MOST_WAITS) return WAIT_FOR_KEY;
     if (next === '') {
       if (why === 'limited') failure.retryAfterMs = closedMs;
       return next;
@@ -256,14 +278,14 @@ export class ProviderCalls {
     key: string,
     closedMs: number,
     why: KeyTrouble,
-  ): Promise<string> {
+  ): Promise<[key: string, waitMs: number]> {
     const { logger, queue } = this.parts;
     try {
       return await queue.switchKey(job, lock, key, closedMs, why);
     } catch (error) {
       if (!isRedisAway(error)) throw error;
       logger.warn({ requestId: job.requestId, error: String(error) }, 'no other key could be asked for');
-      return '';
+      return ['', -1];
     }
   }
 
@@ -429,6 +451,11 @@ function coolDownSubject(
 ): CoolDownSubject {
   if (scope === 'provider') return { provider };
   return { provider, model, tier: config.kind === 'anthropic' ? undefined : tierApart(request) };
+}
+
+/** A tier with a capacity of its own says nothing about the others. A request that is refused again and again is not put back. */
+function mayWaitAgain(job: ChatJob, request: ChatRequest): boolean {
+  return tierApart(request) === undefined && timesRefused(job) < MOST_WAITS;
 }
 
 /** OpenAI does not stream some models to organisations that it has not verified. Other servers do not know a field. */

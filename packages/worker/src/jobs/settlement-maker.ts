@@ -1,5 +1,6 @@
 /** Makes the settlement of a request in a worker: for an answer, an error or a hang-up. */
 
+import type { TokenUsage } from '@sluice/shared/chat';
 import { type ErrorInfo, reasonOf } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -72,6 +73,7 @@ export class SettlementMaker {
           // A call whose bill nobody knows is booked with an estimate, and the caller sees what is booked.
           costUsd: booked === undefined ? costUsd : formatUsd(cost + booked),
           ...toAdapted(job.attempts.at(-1)?.adapted),
+          ...(job.tokens && { took: tookOf(usage) }),
         },
       },
       body: this.parts.payloads.seal(
@@ -165,4 +167,8 @@ function withReport(job: ChatJob, { reported, listed, isBooked }: ReportedCost):
 function withEstimate(job: ChatJob, estimate: number): ChatJob {
   const served = job.attempts.length - 1;
   return { ...job, attempts: job.attempts.map((each, i) => (i === served ? { ...each, estimate } : each)) };
+}
+
+function tookOf({ input, cachedInput, cacheWrite, cacheWrite1h, output }: TokenUsage): [number, number] {
+  return [input + cachedInput + cacheWrite + cacheWrite1h, output];
 }

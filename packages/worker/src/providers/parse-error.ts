@@ -3,6 +3,7 @@ import { type FailedCall, outcomeRow } from '@sluice/shared/outcomes';
 import { type Meaning, meaningOf, type NamedError, UNTAKEN } from './error-table.js';
 import { failureOf } from './failure.js';
 import { isObject, type JsonObject, toText } from './json.js';
+import { readSaidLimit } from './rate-headers.js';
 import { parseRetryAfter } from './retry-after.js';
 import type { Headers, ProviderFailure } from './types.js';
 import { cleanUpstreamText } from './upstream-text.js';
@@ -49,9 +50,38 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
     const retryAfterMs = parseRetryAfter(headers, now) ?? told;
     if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
   }
+  const saidLimit = outcome === 'rate_limited' && status === 429 && readSaidLimit(error.text);
+  if (saidLimit) failure.saidLimit = saidLimit;
+  if (outcome === 'rate_limited' && means !== 'out_of_credit' && isCrowded(status, headers, error, failure))
+    failure.isCrowded = true;
   if (means === 'out_of_credit') failure.coolDown = 'provider';
   else if (outcome === 'rate_limited') failure.coolDown = 'model';
   return failure;
+}
+
+/** Words about calls at a time. */
+const AT_A_TIME =
+  /concurren|simultaneous|in parallel|parallel requests|in[- ]flight|too many (?:active|open|ongoing|running|pending) requests/i;
+/** Words about an amount in a time, and a quota. */
+const IN_A_TIME =
+  /per[- ]?(?:second|min|minute|hour|day|week|month)|\b(?:[RT]P[SMHDW]|[IO]TPM)\b|quota|\btokens?\b|\bdaily\b|\bmonthly\b/i;
+const RATE_HEADER = /^(?:x-ratelimit-|anthropic-ratelimit-)/;
+
+/**
+ * Whether a 429 is about calls at a time. Some servers say nothing but 429. Then it is taken for that, because a limit of an
+ * amount comes with words, with headers or with a time to wait.
+ */
+function isCrowded(
+  status: number,
+  headers: Headers,
+  { names, text }: ReadError,
+  { retryAfterMs }: ProviderFailure,
+): boolean {
+  if (status !== 429) return false;
+  const words = [...names, text].join('\n');
+  if (AT_A_TIME.test(words)) return true;
+  if (retryAfterMs !== undefined || IN_A_TIME.test(words)) return false;
+  return !Object.keys(headers).some((name) => RATE_HEADER.test(name));
 }
 
 /** A refusal of a value that the caller chose has a code, and may quote the caller. This one has none. */

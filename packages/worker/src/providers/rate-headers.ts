@@ -1,30 +1,96 @@
-/** The headers in which providers say how much of their limits per minute is left. */
-import type { RatesLeft } from '@sluice/shared/queue/rates';
+/** What providers say about their limits: in the headers of an answer, and in the words of a refusal. */
+import type { AnnouncedRates } from '@sluice/shared/queue/announced-limits';
+import type { BucketType } from '@sluice/shared/queue/rates';
 import type { Headers } from './types.js';
 
 /** The part of the header's name that differs by type of limit, at OpenAI and at Anthropic. */
-const NAMES = { r: 'requests', t: 'tokens', i: 'input-tokens', o: 'output-tokens' } as const;
+const NAMES: readonly (readonly [BucketType, string])[] = [
+  ['r', 'requests'],
+  ['t', 'tokens'],
+  ['i', 'input-tokens'],
+  ['o', 'output-tokens'],
+];
 const WHOLE = /^\d{1,12}$/;
+const DURATION =
+  /^(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
+const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000, 1];
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
 
-/** Undefined when nothing was said. What is zero, unknown or impossible counts as not said. */
-export function readRatesLeft(headers: Headers): RatesLeft | undefined {
-  const left: RatesLeft = {};
-  let said = false;
-  for (const [type, name] of Object.entries(NAMES) as [keyof RatesLeft, string][]) {
-    const remaining =
-      numberOf(headers[`x-ratelimit-remaining-${name}`]) ??
-      numberOf(headers[`anthropic-ratelimit-${name}-remaining`]);
-    const limit =
-      numberOf(headers[`x-ratelimit-limit-${name}`]) ??
-      numberOf(headers[`anthropic-ratelimit-${name}-limit`]);
-    if (remaining === undefined || limit === undefined || remaining > limit) continue;
-    left[type] = remaining;
-    said = true;
+export interface SaidRate {
+  limit: number;
+  remaining: number;
+  /** When all of it will be there again. Undefined when nothing was said. */
+  resetMs?: number;
+}
+export type SaidRates = Partial<Record<BucketType, SaidRate>>;
+
+/** Undefined when nothing was said. A limit that is zero, unknown or impossible counts as not said. */
+export function readRates(headers: Headers, now: number = Date.now()): SaidRates | undefined {
+  let said: SaidRates | undefined;
+  for (const [type, name] of NAMES) {
+    const openai = headers[`x-ratelimit-limit-${name}`];
+    const limit = numberOf(openai ?? headers[`anthropic-ratelimit-${name}-limit`]);
+    if (!limit) continue;
+    const of = (word: string) =>
+      openai === undefined
+        ? headers[`anthropic-ratelimit-${name}-${word}`]
+        : headers[`x-ratelimit-${word}-${name}`];
+    const remaining = numberOf(of('remaining'));
+    if (remaining === undefined || remaining > limit) continue;
+    const rate: SaidRate = { limit, remaining };
+    const resetMs = durationOf(of('reset'), headers.date, now);
+    if (resetMs !== undefined) rate.resetMs = resetMs;
+    said ??= {};
+    said[type] = rate;
   }
-  return said ? left : undefined;
+  return said;
 }
 
 function numberOf(header: string | string[] | undefined): number | undefined {
-  const number = typeof header === 'string' && WHOLE.test(header) ? Number(header) : 0;
-  return number > 0 ? number : undefined;
+  return typeof header === 'string' && WHOLE.test(header) ? Number(header) : undefined;
+}
+
+/** `1m2.5s`, seconds, or a moment. */
+function durationOf(header: unknown, date: unknown, now: number): number | undefined {
+  if (typeof header !== 'string' || header === '') return undefined;
+  if (/^\d{1,7}(?:\.\d{1,9})?$/.test(header)) return Number(header) * SECOND_MS;
+  const parts = DURATION.exec(header);
+  if (parts) return UNITS_MS.reduce((sum, unitMs, i) => sum + Number(parts[i + 1] ?? 0) * unitMs, 0);
+  if (!/^\d{4}-\d\d-\d\dT/.test(header)) return undefined;
+  const sent = typeof date === 'string' ? Date.parse(date) : Number.NaN;
+  const ms = Date.parse(header) - (Number.isNaN(sent) ? now : sent);
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+const KIND = '(requests|tokens|input[ -]tokens|output[ -]tokens)';
+const SAID = [
+  // OpenAI: "… on tokens per min (TPM): Limit 30000, Used 29000, …".
+  {
+    pattern: new RegExp(`\\b${KIND} per (min|sec)[^\\n]{0,40}?\\blimit:? ?([\\d,]{1,15})`, 'i'),
+    kind: 1,
+    per: 2,
+    limit: 3,
+  },
+  // Anthropic: "… your rate limit of 50,000 input tokens per minute …".
+  { pattern: new RegExp(`\\blimit of ([\\d,]{1,15}) ${KIND} per (min|sec)`, 'i'), kind: 2, per: 3, limit: 1 },
+];
+const TYPES: Readonly<Record<string, BucketType>> = {
+  requests: 'r',
+  tokens: 't',
+  'input tokens': 'i',
+  'output tokens': 'o',
+};
+
+/** The limit that a refusal names in words. */
+export function readSaidLimit(text: string): AnnouncedRates | undefined {
+  for (const { pattern, kind, per, limit } of SAID) {
+    const found = pattern.exec(text);
+    if (!found) continue;
+    const type = TYPES[String(found[kind]).toLowerCase().replace('-', ' ')];
+    const amount = Number(String(found[limit]).replaceAll(',', ''));
+    const windowMs = String(found[per]).toLowerCase() === 'sec' ? SECOND_MS : MINUTE_MS;
+    if (type && amount > 0) return { [type]: { limit: amount, windowMs } };
+  }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 import type { ChatRequest, Completion, TokenUsage } from '@sluice/shared/chat';
 import type { ErrorCode } from '@sluice/shared/errors';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
+import type { AnnouncedRates } from '@sluice/shared/queue/announced-limits';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
 import type { SseEvent } from './sse.js';
@@ -105,6 +106,10 @@ export interface ProviderFailure {
   status?: number;
   /** How long the provider asked to be left alone. */
   retryAfterMs?: number;
+  /** The limit that a refusal names in words. */
+  saidLimit?: AnnouncedRates;
+  /** Too many calls ran at a time, as far as the provider's words and headers tell. */
+  isCrowded?: true;
   /** Set when nobody should call meanwhile: that model, or the whole provider. */
   coolDown?: 'model' | 'provider';
 }

@@ -103,14 +103,32 @@ function FilePlace({ file: { path, line, taken_over } }: { file: NonNullable<Pro
 }
 
 function Load({ status }: { status: ProviderStatus }) {
-  const { active, concurrency, waiting, parked, max_backlog } = status;
+  const { active, concurrency, concurrency_change: change, waiting, parked, max_backlog } = status;
   return (
     <p>
       {count(active)} of {count(concurrency)} calls under way, {count(waiting)} of {count(max_backlog)}{' '}
       requests wait
       {parked > 0 && <>, {count(parked)} of them for a limit per minute</>}.
+      {change && (
+        <>
+          {' '}
+          The {count(concurrency)} are found: {concurrencyWords(change)}.
+        </>
+      )}
     </p>
   );
+}
+
+const CONCURRENCY_CHANGES = {
+  start: 'not tried higher yet',
+  demand: 'raised, because calls went well and more were asked for,',
+  refused: 'lowered, because the provider said that too many ran at a time,',
+  overloaded: 'lowered, because the provider had no capacity,',
+} as const;
+
+function concurrencyWords({ reason, at }: NonNullable<ProviderStatus['concurrency_change']>): string {
+  const words = CONCURRENCY_CHANGES[reason];
+  return reason === 'start' ? words : `${words} ${ago(at)}`;
 }
 
 const KEY_STATES: Record<ProviderKeyInfo['state'], [Tone, string]> = {
@@ -154,7 +172,13 @@ const TYPES: Record<LimitUse['type'], string> = {
 const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
   { id: 'key', label: 'Key', cell: ({ key }) => (key === '' ? 'all' : key) },
   { id: 'models', label: 'Models', cell: ({ models }) => models ?? 'all' },
-  { id: 'limit', label: 'A minute', head: true, cell: ({ type, limit }) => `${count(limit)} ${TYPES[type]}` },
+  {
+    id: 'limit',
+    label: 'A minute',
+    head: true,
+    cell: ({ type, limit, source }) =>
+      `${count(limit)} ${TYPES[type]}${source === 'announced' ? ', as the provider says' : ''}`,
+  },
   {
     id: 'used',
     label: 'Used',

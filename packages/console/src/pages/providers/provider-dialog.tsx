@@ -137,7 +137,7 @@ export function ProviderDialog({ provider, takesOver, names, onClose, onDone }: 
             value={form.concurrency}
             onInput={set('concurrency')}
             mistake={mistakes.concurrency}
-            hint="Over all workers; empty: 64"
+            hint="Over all workers; empty: as many as the provider is found to take"
             inputMode="numeric"
           />
           <Field

@@ -57,7 +57,7 @@ export function toForm(provider: ProviderInfo | undefined): ProviderForm {
     address: text(settings.base_url),
     parts: Object.fromEntries(partsOf(preset).map((part) => [part, text(settings[part])])),
     key: '',
-    concurrency: text(settings.concurrency),
+    concurrency: settings.concurrency === 'auto' ? '' : text(settings.concurrency),
     requests: text(limits.requests_per_minute),
     tokens: text(limits.tokens_per_minute),
   };

@@ -1,5 +1,5 @@
--- Returns how many jobs wait and run, since when the oldest waiting job has waited (0: no job waits), and how many of the
--- prioritised ones wait for a limit per minute.
+-- Returns how many jobs wait and run, since when the oldest waiting job has waited (0: no job waits), how many of the
+-- prioritised ones wait for a limit per minute, and how many may run.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/scores.lua
@@ -20,6 +20,6 @@ for i = 1, 3 do
   local since = ids[i] and tonumber(redis.call('HGET', queue .. ids[i], 'timestamp') or '0') or 0
   if since > 0 and (oldest == 0 or since < oldest) then oldest = since end
 end
+local paused, limit = unpack(redis.call('HMGET', queue .. 'meta', 'paused', 'concurrency'))
 return {redis.call('LLEN', queue .. 'wait') - own, redis.call('ZCARD', queue .. 'prioritized'), redis.call('LLEN', queue .. 'active'),
-  redis.call('HEXISTS', queue .. 'meta', 'paused'), oldest,
-  redis.call('ZCOUNT', queue .. 'prioritized', startOf(PARKED), '+inf')}
+  paused and 1 or 0, oldest, redis.call('ZCOUNT', queue .. 'prioritized', startOf(PARKED), '+inf'), limit}

@@ -10,6 +10,7 @@
 -- of limits. `due` has the moment at which the first job of each lane may fit.
 local ARRIVAL_MS = 2000
 local AHEAD_MS = 5000
+local SPACED_AHEAD_MS = 20
 local MINUTE_MS = 60000
 local WINDOW_TTL_MS = 125000
 
@@ -55,12 +56,14 @@ local function amountOf(bucket)
   return math.min(bucket[4], bucket[3])
 end
 
--- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount.
+-- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
+-- workspace's, and the sixth that its calls are spaced out: the provider counts in less than a minute.
 local function waitFor(bucket, now)
   local window, limit = readWindow(bucket[1], now), bucket[3]
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
-  local wait = math.max(0, window.pace - now - math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit))
+  local ahead = bucket[6] == 1 and SPACED_AHEAD_MS or math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit)
+  local wait = math.max(0, window.pace - now - ahead)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}

@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well, and how many the provider
+-- had no capacity for, since it last told. Returns the limit, and 1 when it is in use.
+
+-- INCLUDE: parts/layout.lua
+-- INCLUDE: parts/auto.lua
+-- KEYS: queue
+-- ARGV: succeeded, overloaded, most
+
+-- A provider without capacity gets a tenth less, and no more often than this.
+local OVERLOADED_EVERY_MS = 1000
+-- Batches leave a part of the slots to callers who wait. So a limit is in use when this part of it is.
+local IN_USE = 0.7
+
+local auto, now, most = readAuto(queue), readClock(), tonumber(most)
+-- The clock was far ahead.
+if auto.changed > now then auto.changed = now end
+if auto.refused > now then auto.refused = now end
+auto.ok = auto.ok + tonumber(succeeded)
+if auto.isNew then auto.why, auto.changed = 'start', now end
+
+local function raise(by)
+  auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
+end
+
+local isInUse = redis.call('LLEN', queue .. 'active') >= math.max(1, math.floor(IN_USE * auto.limit))
+if auto.limit > most then
+  raise(0)
+elseif tonumber(overloaded) > 0 then
+  if now - auto.refused >= OVERLOADED_EVERY_MS then
+    lower(auto, math.min(auto.limit - 1, math.floor(0.9 * auto.limit)), 'overloaded', now)
+  end
+elseif isInUse and auto.limit < most then
+  local held, calm = now - auto.changed, now - auto.refused
+  if auto.step == 0 then
+    if held >= HELD_MS or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then raise(auto.limit) end
+  elseif auto.step == 1 then
+    if calm >= LONG_CALM_MS or calm >= CALM_MS and auto.ok >= auto.gap then
+      raise(1)
+      auto.step = 2
+    end
+  elseif held >= HELD_MS and auto.ok >= auto.limit then
+    raise(auto.step)
+    auto.step = math.max(3, math.min(2 * auto.step, math.floor(auto.limit / 2)))
+  end
+end
+writeAuto(queue, auto)
+return {auto.limit, isInUse and 1 or 0}

@@ -1,0 +1,75 @@
+/**
+ * How many calls of each provider may run at a time, over all workers: as many as the operator has set, or as many as are
+ * found to pass. Redis has the number (queue/lua/adjust-concurrency.lua). A worker counts its calls and tells once a second, as
+ * it does with a number that was set. While a found number is in use, it tells sooner.
+ */
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { FailureLog } from '@sluice/shared/process/failure-log';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+
+const SOONEST_MS = 250;
+
+interface Seen {
+  succeeded: number;
+  overloaded: number;
+  /** What Redis said last. */
+  limit: number;
+  isInUse: boolean;
+  toldAt: number;
+}
+
+export interface SlotLimitsParts {
+  queue: Pick<ChatQueue, 'of' | 'adjustConcurrency'>;
+  config: Pick<GatewayConfig, 'providers'>;
+  logger: Logger;
+}
+
+export class SlotLimits {
+  /** The providers whose number is found. */
+  readonly #seen = new Map<string, Seen>();
+  readonly #failureLog: FailureLog;
+
+  constructor(private readonly parts: SlotLimitsParts) {
+    this.#failureLog = new FailureLog(parts.logger, { what: 'adjusting how many calls run at a time' });
+  }
+
+  /** A call has ended. One that the provider refused for want of slots is counted by the script that puts its job back. */
+  ended(provider: string, outcome: string): void {
+    const seen = this.#of(provider);
+    if (outcome === 'ok') seen.succeeded++;
+    else if (outcome === 'overloaded') seen.overloaded++;
+    else return;
+    const isNews = seen.overloaded > 0 || (seen.isInUse && seen.succeeded >= seen.limit / 2);
+    if (!isNews || performance.now() - seen.toldAt < SOONEST_MS) return;
+    this.#adjust(provider).then(
+      () => this.#failureLog.worked(),
+      (error: unknown) => this.#failureLog.failed(error),
+    );
+  }
+
+  /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
+  async set(): Promise<void> {
+    const { config, queue } = this.parts;
+    await Promise.all(
+      [...config.providers.values()].map(({ name, concurrency }) =>
+        concurrency === 'auto' ? this.#adjust(name) : queue.of(name).setGlobalConcurrency(concurrency),
+      ),
+    );
+  }
+
+  async #adjust(provider: string): Promise<void> {
+    const seen = this.#of(provider);
+    const { succeeded, overloaded } = seen;
+    Object.assign(seen, { succeeded: 0, overloaded: 0, toldAt: performance.now() });
+    Object.assign(seen, await this.parts.queue.adjustConcurrency(provider, { succeeded, overloaded }));
+  }
+
+  #of(provider: string): Seen {
+    const known = this.#seen.get(provider);
+    if (known) return known;
+    const seen: Seen = { succeeded: 0, overloaded: 0, limit: 1, isInUse: false, toldAt: 0 };
+    this.#seen.set(provider, seen);
+    return seen;
+  }
+}
