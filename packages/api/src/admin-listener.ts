@@ -11,7 +11,10 @@ export interface AdminContext
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
     Pick<ApiParts, 'findInFile'>,
     Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
-    Pick<ApiParts, 'announced' | 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'quotes' | 'webhooks'> {
+    Pick<
+      ApiParts,
+      'announced' | 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'quotes' | 'webhooks'
+    > {
   config: GatewayConfig;
   chat: ChatParts;
   countWrongKey(listener: string): void;

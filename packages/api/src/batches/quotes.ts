@@ -4,11 +4,7 @@
  * is read in part. It counts as a request of the workspace while it lasts.
  */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
-import {
-  type BatchEndpoint,
-  type BatchQuote,
-  pathOf,
-} from '@sluice/shared/contract/batch';
+import { type BatchEndpoint, type BatchQuote, pathOf } from '@sluice/shared/contract/batch';
 import { budgetWords } from '@sluice/shared/contract/budget';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';

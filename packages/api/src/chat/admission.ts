@@ -105,11 +105,7 @@ export class Admission {
   }
 
   /** Why the workspace may not send this request at any time. */
-  whyNever(
-    workspace: WorkspaceRecord,
-    job: EstimatedJob,
-    request: ChatRequest,
-  ): Refusal {
+  whyNever(workspace: WorkspaceRecord, job: EstimatedJob, request: ChatRequest): Refusal {
     const estimates = this.#estimate(workspace.limits, job, request);
     return (
       this.#mayChoose(workspace, job, request) ?? (estimates instanceof GatewayError ? estimates : undefined)

@@ -30,8 +30,8 @@ import { RefusalRate } from './refusal-rate.js';
 import { RequestEnds } from './request-ends.js';
 import { SafetyNet } from './safety-net.js';
 import { SharedAnswers } from './shared-answers.js';
-import { WarmPrefixes } from './warm-prefix.js';
 import { TokenHabits } from './token-habits.js';
+import { WarmPrefixes } from './warm-prefix.js';
 
 export type Chat = ReturnType<typeof createChat>;
 

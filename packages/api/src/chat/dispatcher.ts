@@ -289,7 +289,8 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const most = job.plan || isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
+      const most =
+        job.plan || isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
       const waiting = await queue.addChat(job, most);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
