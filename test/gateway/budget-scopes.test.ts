@@ -157,35 +157,38 @@ test.serial('while money is only reserved, requests wait for it instead of being
   t.is(own?.reserved_usd, '0.000000');
 });
 
-test.serial('a request that waits goes on when its budget is raised, and is refused when it is lowered', async (t) => {
-  hold.hold();
-  const set = async (usd: number) => {
-    await admin('PATCH', '/workspaces/changed/limits', { budgets: [{ scope: 'key', window: 'day', usd }] });
-    const isKnown = async () => (await ownBudgets('changed')).data[0]?.budget_usd === usd.toFixed(6);
-    await until('the api knows it', isKnown);
-  };
-  await set(0.002);
-  const { redis, names, simulator } = gateway;
-  const waiting = () => redis.hlen(names.money('changed', 'waiting'));
-  const first = ask('changed');
-  await until('the first holds it', async () => (await redis.zcard(names.reservations('changed'))) === 1);
-  const second = ask('changed');
-  await until('the second waits', async () => (await waiting()) === 1);
-  const before = simulator.calls.length;
-  await set(0.02);
-  await until('it goes on', () => simulator.calls.length > before);
-  const third = ask('changed');
-  await until('all are under way', async () => (await redis.zcard(names.reservations('changed'))) === 3);
-  await set(0.004);
-  const fourth = ask('changed');
-  await until('the fourth waits', async () => (await waiting()) === 1);
-  await set(0.0001);
-  t.like((await fourth).body.error, { code: 'budget_exceeded' });
-  hold.release();
-  for (const each of [first, second, third]) t.is((await each).status, 200);
-  const [own] = (await ownBudgets('changed')).data;
-  t.is(own?.reserved_usd, '0.000000');
-});
+test.serial(
+  'a request that waits goes on when its budget is raised, and is refused when it is lowered',
+  async (t) => {
+    hold.hold();
+    const set = async (usd: number) => {
+      await admin('PATCH', '/workspaces/changed/limits', { budgets: [{ scope: 'key', window: 'day', usd }] });
+      const isKnown = async () => (await ownBudgets('changed')).data[0]?.budget_usd === usd.toFixed(6);
+      await until('the api knows it', isKnown);
+    };
+    await set(0.002);
+    const { redis, names, simulator } = gateway;
+    const waiting = () => redis.hlen(names.money('changed', 'waiting'));
+    const first = ask('changed');
+    await until('the first holds it', async () => (await redis.zcard(names.reservations('changed'))) === 1);
+    const second = ask('changed');
+    await until('the second waits', async () => (await waiting()) === 1);
+    const before = simulator.calls.length;
+    await set(0.02);
+    await until('it goes on', () => simulator.calls.length > before);
+    const third = ask('changed');
+    await until('all are under way', async () => (await redis.zcard(names.reservations('changed'))) === 3);
+    await set(0.004);
+    const fourth = ask('changed');
+    await until('the fourth waits', async () => (await waiting()) === 1);
+    await set(0.0001);
+    t.like((await fourth).body.error, { code: 'budget_exceeded' });
+    hold.release();
+    for (const each of [first, second, third]) t.is((await each).status, 200);
+    const [own] = (await ownBudgets('changed')).data;
+    t.is(own?.reserved_usd, '0.000000');
+  },
+);
 
 test.serial('lines of a batch wait for money that is only reserved, and none is refused', async (t) => {
   const client = sdkFor(gateway, { apiKey: gateway.keys.batched ?? '' });

@@ -124,7 +124,7 @@ const figures = [
   ['By the cheaper route', tally.rerouted],
   ['Refused because the money is spent', tally.refused],
   ['Refused although it would fit', tally.wronglyRefused],
-  ['Failed otherwise (the killed api)', tally.failed],
+  ['Failed otherwise', [tally.failed, ...[...tally.errors].map(([code, n]) => `${code} ${n}`)].join(', ')],
   ['Killed workers', kills],
   ['Values that were counted', found.values],
   ['Values that spent more than their budget', found.overspent],

@@ -195,7 +195,8 @@ export class ChatProcessor {
         if (release) settlement.afterwards = release;
         return settlement;
       }
-      result.release?.();
+      // A run that has lost its job leaves the answer to the one that has it.
+      if (!run.signal.reason) result.release?.();
       const { failure, nextKey } = result;
       // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.
       if (nextKey !== undefined && otherKeys > 0 && fallback.hasTime(progress.job)) {
