@@ -68,23 +68,26 @@ const gateway = await startProcesses({
         // Lines that the budgets do not cover fail, because nobody waits for the next day here.
         batches_over_budget: 'fail',
         budgets: [
-          {
-            scope: 'workspace',
-            window: 'month',
-            usd: usd(0.9),
-            when_spent: { route: 'cheap', usd: usd(0.05) },
-          },
+          { scope: 'workspace', window: 'month', usd: usd(0.9) },
           { scope: 'key', window: 'week', usd: usd(0.85) },
           { scope: 'end_user', window: 'day', usd: usd(0.8 / 40) },
           { scope: 'tag', tag: 'project', window: 'month', usd: usd(0.8 / 8) },
-          { scope: 'run', window: 'total', usd: usd(0.8 / 100) },
+          {
+            scope: 'run',
+            window: 'total',
+            usd: usd(0.8 / 100),
+            when_spent: { route: 'cheap', usd: usd(0.1 / 100) },
+          },
         ],
       },
     },
   },
   ...(postgres ? { env: { DATABASE_URL: postgres.url, DATABASE_OWNER_URL: postgres.ownerUrl } } : {}),
 });
-gateway.simulator.script({ match: { textIncludes: 'fall back' }, action: { status: 500 } });
+gateway.simulator.script({
+  match: { model: 'gpt-4o-mini', textIncludes: 'fall back' },
+  action: { status: 500 },
+});
 gateway.simulator.script({
   match: { model: 'gpt-4o-mini' },
   action: { usage: { prompt_tokens: 10, completion_tokens: 1_000 }, delayMs: 300 },

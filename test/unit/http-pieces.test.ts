@@ -12,7 +12,11 @@ import test, { type ExecutionContext } from 'ava';
 const PIECE = { id: 'x', choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: 'stop' }] };
 const LONG_MS = 600_000;
 
-async function read(t: ExecutionContext, write: (response: ServerResponse) => void, more: Partial<Pieces> = {}) {
+async function read(
+  t: ExecutionContext,
+  write: (response: ServerResponse) => void,
+  more: Partial<Pieces> = {},
+) {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     write(response);
