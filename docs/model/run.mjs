@@ -49,6 +49,14 @@ const runs = [
     ['counting a start when the job is taken', 'COUNT_AT_TAKE'],
     ['beginning without a look at the lock', 'BEGIN_WITHOUT_LOCK'],
   ].map(([title, flag]) => ({ title, model: 'take.pml', flags: [`-D${flag}`], faulty: true })),
+  { title: 'budgets as built', model: 'money.pml', flags: [], faulty: false },
+  ...[
+    ['reserving in one budget after the other', 'ONE_BY_ONE'],
+    ['without telling those who wait', 'NO_WAKE'],
+    ['without what is reserved', 'SPENT_ONLY'],
+    ['giving back what has lapsed', 'GIVE_BACK_TWICE'],
+    ['keeping what was reserved for the dead', 'NO_LAPSE'],
+  ].map(([title, flag]) => ({ title, model: 'money.pml', flags: [`-D${flag}`], faulty: true })),
 ];
 
 const missing = ['spin', 'gcc'].filter((program) => spawnSync(program, ['--version']).error);

@@ -48,6 +48,16 @@ test.before(async () => {
         limits: { budgets: [day('workspace', 0.002, { mode: 'expected' })] },
       },
       changed: { routes },
+      hostile: {
+        routes,
+        limits: {
+          budgets: [
+            day('end_user', 1),
+            { scope: 'tag', tag: 'project', window: 'month', usd: 1 },
+            { scope: 'tag', tag: '__proto__', window: 'hour', usd: 1 },
+          ],
+        },
+      },
       places: { routes, limits: { concurrent_requests: 2 } },
     },
     simulator: { latencyMs: hold.latency },
@@ -122,6 +132,36 @@ test.serial('an operator sees every value, and an erased end user no longer by n
   t.is((await admin('DELETE', '/workspaces/people/users/ann')).status, 200);
   t.deepEqual((await users()).map(String).sort(), ['bob', 'null']);
   t.is((await ask('people', { user: 'ann' })).status, 429);
+});
+
+test.serial('hostile names are values like any other, or none', async (t) => {
+  const names = [
+    ...['__proto__', 'constructor', 'toString', '🚰'.repeat(128), 'x'.repeat(512), "'; DROP--", '{"a":1}'],
+    ...['a:b=c~d,e', '/../', '%00', '-', '+', '!', ' '],
+  ];
+  // Control characters, halves of characters and what is too long are no names.
+  const none = ['', 'x\ny', '\u0000', '\ud800', 'x'.repeat(513), 'x'.repeat(10_000), 7, null, ['a'], {}];
+  const small = { max_tokens: 1 };
+  for (const user of [...names, ...none]) {
+    const answer = await ask('hostile', { ...small, user, metadata: { project: user } });
+    // A body that is not of the format is refused as such.
+    t.true(answer.status === 200 || answer.status === 400, `${user}: ${JSON.stringify(answer.body)}`);
+    const query = `?user=${encodeURIComponent(String(user).replace(/\p{Cs}/gu, ''))}`;
+    t.true(Array.isArray((await ownBudgets('hostile', query)).data), String(user));
+  }
+  const { data } = (await admin('GET', '/workspaces/hostile/budgets?limit=100')).body;
+  for (const scope of ['end_user', 'tag']) {
+    const found = data.filter(
+      (each: { scope: string; window: string }) => each.scope === scope && each.window !== 'hour',
+    );
+    const values = found.map(({ value }: { value: string | null }) => value);
+    t.deepEqual(values.toSorted(), [...names, null].toSorted(), scope);
+    t.true(found.every((each: Record<string, string>) => each.reserved_picodollars === '0'));
+  }
+  const tags = await ask('hostile', small, { 'x-gateway-tags': '__proto__=x, project=%5F%5Fproto%5F%5F' });
+  t.is(tags.status, 200);
+  for (const bad of ['project=%00', 'project=%ff', `project=${'x'.repeat(600)}`, 'a b=c', '='.repeat(5_000)])
+    t.is((await ask('hostile', small, { 'x-gateway-tags': bad })).status, 400, bad.slice(0, 20));
 });
 
 test.serial('metrics show how much of each budget is used', async (t) => {

@@ -94,6 +94,28 @@ test.serial('the answer of a call whose worker dies, twice, is fetched and not m
   await until('nothing is left at the provider', () => gateway.simulator.background.ids.length === 0);
 });
 
+test.serial('a worker that wakes up after another has taken its call over makes no other call', async (t) => {
+  const answer = ask('taken over', 'resumed');
+  await until('the call', () => hold.held.length === 1);
+  await kept(1);
+  const [frozen] = gateway.workers;
+  frozen?.child.kill('SIGSTOP');
+  await gateway.addWorker();
+  const asked = gateway.simulator.otherCalls.length;
+  await until('questions of the other worker', () => gateway.simulator.otherCalls.length > asked);
+  hold.release();
+  t.is((await answer).status, 200);
+  await until('it is deleted', () => gateway.simulator.background.ids.length === 0);
+  const before = gateway.simulator.otherCalls.length;
+  frozen?.child.kill('SIGCONT');
+  // The worker that has woken up asks once more, or finds at once that it has lost the job.
+  await ask('the next', 'chat');
+  t.is(callsFor(gateway.simulator, 'taken over').length, 1);
+  t.deepEqual(await outcomesOf(await answer), ['ok']);
+  t.true(gateway.simulator.otherCalls.slice(before).every(({ path }) => !path.endsWith('/cancel')));
+  await gateway.workers.shift()?.end();
+});
+
 test.serial('a response that the provider has forgotten is what on_crash says', async (t) => {
   const answers = [ask('forgotten', 'resumed'), ask('gone', 'careful')] as const;
   await until('two calls', () => hold.held.length === 2);

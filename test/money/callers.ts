@@ -11,6 +11,8 @@ export interface Tally {
   refused: number;
   wronglyRefused: number;
   failed: number;
+  /** How often each error was the answer. */
+  errors: Map<string, number>;
 }
 
 const BATCH_LINES = 40;
@@ -31,6 +33,11 @@ export async function createCallers(gateway: Gateway, { callers, calls, say }: L
     refused: 0,
     wronglyRefused: 0,
     failed: 0,
+    errors: new Map(),
+  };
+  const fail = (code: string) => {
+    tally.failed += 1;
+    tally.errors.set(code, (tally.errors.get(code) ?? 0) + 1);
   };
   const key = gateway.keys.money ?? '';
   const count = ({ status, headers, body }: ChatAnswer) => {
@@ -45,7 +52,7 @@ export async function createCallers(gateway: Gateway, { callers, calls, say }: L
         tally.wronglyRefused += 1;
         say(body.error.message);
       }
-    } else tally.failed += 1;
+    } else fail(body?.error?.code ?? String(status));
   };
   const call = async (caller: number, turn: number): Promise<void> => {
     const url = gateway.urls[(caller + turn) % gateway.urls.length] ?? gateway.url;
@@ -55,7 +62,7 @@ export async function createCallers(gateway: Gateway, { callers, calls, say }: L
     const send = (more: Record<string, string> = {}) =>
       gateway.chat(body, { key, url, headers: { ...tags, ...more } }).then(count, () => {
         tally.sent += 1;
-        tally.failed += 1;
+        fail('the killed api');
       });
     if (caller % 5 === 1) {
       const twice = { 'idempotency-key': `${caller}-${turn}` };

@@ -68,23 +68,26 @@ const gateway = await startProcesses({
         // Lines that the budgets do not cover fail, because nobody waits for the next day here.
         batches_over_budget: 'fail',
         budgets: [
-          {
-            scope: 'workspace',
-            window: 'month',
-            usd: usd(0.9),
-            when_spent: { route: 'cheap', usd: usd(0.05) },
-          },
+          { scope: 'workspace', window: 'month', usd: usd(0.9) },
           { scope: 'key', window: 'week', usd: usd(0.85) },
           { scope: 'end_user', window: 'day', usd: usd(0.8 / 40) },
           { scope: 'tag', tag: 'project', window: 'month', usd: usd(0.8 / 8) },
-          { scope: 'run', window: 'total', usd: usd(0.8 / 100) },
+          {
+            scope: 'run',
+            window: 'total',
+            usd: usd(0.8 / 100),
+            when_spent: { route: 'cheap', usd: usd(0.1 / 100) },
+          },
         ],
       },
     },
   },
   ...(postgres ? { env: { DATABASE_URL: postgres.url, DATABASE_OWNER_URL: postgres.ownerUrl } } : {}),
 });
-gateway.simulator.script({ match: { textIncludes: 'fall back' }, action: { status: 500 } });
+gateway.simulator.script({
+  match: { model: 'gpt-4o-mini', textIncludes: 'fall back' },
+  action: { status: 500 },
+});
 gateway.simulator.script({
   match: { model: 'gpt-4o-mini' },
   action: { usage: { prompt_tokens: 10, completion_tokens: 1_000 }, delayMs: 300 },
@@ -124,7 +127,7 @@ const figures = [
   ['By the cheaper route', tally.rerouted],
   ['Refused because the money is spent', tally.refused],
   ['Refused although it would fit', tally.wronglyRefused],
-  ['Failed otherwise (the killed api)', tally.failed],
+  ['Failed otherwise', [tally.failed, ...[...tally.errors].map(([code, n]) => `${code} ${n}`)].join(', ')],
   ['Killed workers', kills],
   ['Values that were counted', found.values],
   ['Values that spent more than their budget', found.overspent],

@@ -283,6 +283,61 @@ const readChunks = (provider: Provider, ...chunks: string[]) => {
 };
 const STOP = chunk({}, { finish_reason: 'stop' });
 
+test('what an event holds counts, however little its lines have', (t) => {
+  const reader = new SseReader(() => {});
+  const lines = Buffer.from('data:\n'.repeat(10_000));
+  for (let i = 0; i < 100; i++) reader.push(lines);
+  t.true(reader.held >= 10_000_000);
+  reader.push(Buffer.from('\n'));
+  t.is(reader.held, 0);
+});
+
+test('everything that is kept of a stream counts, whatever field it is in', (t) => {
+  const text = 'x'.repeat(1_000);
+  const kept: Record<string, [Provider, (i: number) => string]> = {
+    'fields of the answer': [openaiCompatible, (i) => `data: ${JSON.stringify({ [`f${i}`]: text })}\n\n`],
+    'fields of a choice': [openaiCompatible, (i) => chunk({}, { [`f${i}`]: text })],
+    'fields of a tool call': [openaiCompatible, () => chunk({ tool_calls: [{ index: 0, more: text }] })],
+    'fields of a message': [
+      claude,
+      (i) => `data: ${JSON.stringify({ type: 'message_delta', delta: { [`f${i}`]: text } })}\n\n`,
+    ],
+  };
+  for (const [what, [provider, line]] of Object.entries(kept)) {
+    const assembler = assembled(provider, [
+      Buffer.from(Array.from({ length: 900 }, (_, i) => line(i)).join('')),
+    ]);
+    t.true(assembler.held >= 900_000, `${what}: ${assembler.held}`);
+  }
+  // The same field again takes no more.
+  const usage = () => `data: ${JSON.stringify({ usage: { prompt_tokens: 7, text } })}\n\n`;
+  const again = assembled(openaiCompatible, [Buffer.from(Array.from({ length: 900 }, usage).join(''))]);
+  t.true(again.held < 10_000, String(again.held));
+});
+
+test('long lists in a stream are read in a time that grows with their length', (t) => {
+  const items = Array.from({ length: 200_000 }, (_, index) => ({ index }));
+  const lists = [chunk({ content: items }), chunk({ content: items })];
+  t.is(typeof readChunks(openaiCompatible, ...lists, STOP), 'string');
+  const details = [chunk({ details: items }), chunk({ details: items })];
+  t.truthy(readChunks(openaiCompatible, ...details, chunk({ content: 'x' }), STOP));
+  const citation = JSON.stringify({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'citations_delta', citation: { cited_text: 'x' } },
+  });
+  const begin = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } };
+  const events = [
+    `data: ${JSON.stringify({ type: 'message_start', message: { id: 'm', content: [] } })}\n\n`,
+    `data: ${JSON.stringify(begin)}\n\n`,
+    `data: ${citation}\n\n`.repeat(100_000),
+  ];
+  const body = assembled(claude, [Buffer.from(events.join(''))]).body() as {
+    content: { citations: unknown[] }[];
+  };
+  t.is(body.content[0]?.citations.length, 100_000);
+});
+
 test('tool calls of servers that send them in their own way', (t) => {
   const call = (fields: object) => chunk({ tool_calls: [fields] });
   const whole = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } };

@@ -80,6 +80,12 @@ export class BackgroundCall {
     await ask('DELETE', '');
   }
 
+  /** Stops the run if it has lost its job to another one. */
+  async askWhoseItIs(signal: StopSignal): Promise<void> {
+    this.#isKept = false;
+    await this.#keep(signal);
+  }
+
   /** While Redis is away the id is only here, and it is tried again with every question. */
   async #keep(signal: StopSignal): Promise<void> {
     if (this.#isKept || this.#id === undefined) return;

@@ -139,9 +139,12 @@ export async function callProvider(
     }
     if (kept && (kept.hasBegun || (answer && kept.begins(answer)))) {
       answer = await kept.answer(leftMs, { signal, answer: share });
-      // The provider has forgotten it, or never knew it with this key.
-      if (answer.status === 404)
+      // The provider has forgotten it, or never knew it with this key, or another run has settled the job and deleted it.
+      if (answer.status === 404) {
+        await kept.askWhoseItIs(signal);
+        if (signal.reason) throw new HttpFailure('cancelled', true, undefined);
         return { ms: elapsed(), failure: failureOf('unknown', 404), billUnknown: true };
+      }
     }
     if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
@@ -157,7 +160,11 @@ export async function callProvider(
   const result: CallResult = read(upstream, answer, clock.now());
   result.ms = ms;
   if (pieces) notePieces(result, pieces, started);
-  if (kept?.hasBegun) result.release = () => void kept.tidy(false);
+  if (kept?.hasBegun) {
+    result.release = () => void kept.tidy(false);
+    // The call was made, and only the question for its answer was refused.
+    if (answer.status > 299) result.billUnknown = true;
+  }
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
   const rates = readRates(answer.headers, clock.now());

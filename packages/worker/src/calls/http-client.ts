@@ -20,6 +20,8 @@ import { Pool } from './undici-pool.js';
 /** In pieces the same answer takes many times the bytes, of which few are held. */
 const MAX_STREAM_BYTES = 8 * MAX_ANSWER_BYTES;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** After the last piece the answer ends at once. A server that does not end it is not waited for. */
+const END_MS = 1_000;
 
 export interface HttpAnswer {
   status: number;
@@ -143,6 +145,7 @@ class PieceWatch {
   #timer: NodeJS.Timeout | undefined;
   #onSilence: () => void = () => {};
   #heard = 0;
+  #isEnding = false;
 
   constructor(private readonly pieces: Pieces) {
     const { assembler } = pieces;
@@ -164,6 +167,7 @@ class PieceWatch {
   /** Before the first piece a sign of life does not help. */
   listen(onSilence = this.#onSilence): void {
     this.#onSilence = onSilence;
+    if (this.#isEnding) return;
     if (this.#timer && this.pieces.firstAt === undefined) return;
     this.stop();
     const { firstAt, firstMs, stallMs } = this.pieces;
@@ -179,7 +183,14 @@ class PieceWatch {
   push(chunk: Buffer): void {
     const isFirst = this.pieces.firstAt === undefined;
     this.#heard++;
+    if (this.#isEnding) return;
     this.#reader.push(chunk);
+    if (this.isComplete) {
+      this.#isEnding = true;
+      this.stop();
+      this.#timer = setTimeout(() => this.#onSilence(), END_MS);
+      return;
+    }
     if (!this.#timer) return;
     if (!isFirst) this.#timer.refresh();
     else if (this.pieces.firstAt !== undefined) this.listen();

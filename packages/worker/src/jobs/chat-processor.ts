@@ -206,7 +206,8 @@ export class ChatProcessor {
         if (release) settlement.afterwards = release;
         return settlement;
       }
-      result.release?.();
+      // A run that has lost its job leaves the answer to the one that has it.
+      if (!run.signal.reason) result.release?.();
       const { failure, nextKey } = result;
       if (result.waitsFor && (await fallback.waitAgain(progress, entry, result.waitsFor))) return undefined;
       // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.

@@ -8,6 +8,8 @@ export interface SseEvent {
   data: string;
 }
 
+/** An empty line takes memory, too. */
+const LINE_BYTES = 16;
 const LINE_END = /\r\n|\n|\r/g;
 
 export class SseReader {
@@ -16,6 +18,7 @@ export class SseReader {
   #line = '';
   #name = '';
   #data: string[] = [];
+  #dataHeld = 0;
   /** The text so far ended in a carriage return, so a line feed at the beginning of the next one ends no other line. */
   #afterReturn = false;
 
@@ -23,7 +26,7 @@ export class SseReader {
 
   /** How much is held of the event that is not complete. */
   get held(): number {
-    return this.#data.reduce((sum, { length }) => sum + length, this.#line.length);
+    return this.#dataHeld + this.#line.length;
   }
 
   push(bytes: Uint8Array): void {
@@ -55,8 +58,10 @@ export class SseReader {
   /** A line that begins with a colon is a comment, which servers send to keep a connection alive. */
   #take(line: string): void {
     if (line === '') this.#give();
-    else if (line.startsWith('data:')) this.#data.push(valueIn(line, 5));
-    else if (line.startsWith('event:')) this.#name = valueIn(line, 6);
+    else if (line.startsWith('data:')) {
+      this.#data.push(valueIn(line, 5));
+      this.#dataHeld += line.length + LINE_BYTES;
+    } else if (line.startsWith('event:')) this.#name = valueIn(line, 6);
   }
 
   #give(): void {
@@ -65,6 +70,7 @@ export class SseReader {
     this.#name = '';
     if (first === undefined) return;
     this.#data = [];
+    this.#dataHeld = 0;
     this.onEvent({ name, data: more.length > 0 ? [first, ...more].join('\n') : first });
   }
 }

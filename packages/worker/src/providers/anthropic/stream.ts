@@ -5,6 +5,8 @@ import type { SseEvent } from '../sse.js';
 import type { Assembler, StreamFormat, TokensSoFar } from '../types.js';
 
 const MOST_BLOCKS = 4_096;
+/** Of the message itself, by which it tells its end and its usage. */
+const MOST_CHANGES = 1_000;
 /** By the type of a delta: the field of the block that it continues. */
 const CONTINUED: Readonly<Record<string, string>> = {
   text_delta: 'text',
@@ -19,6 +21,7 @@ export class EventAssembler implements Assembler {
   readonly #inputs = new Map<JsonObject, string>();
   readonly #count = new PieceCount();
   #isBroken = false;
+  #changes = 0;
   held = 0;
   isComplete = false;
 
@@ -62,7 +65,7 @@ export class EventAssembler implements Assembler {
         this.#continue(typeof index === 'number' ? this.#blocks[index] : undefined, delta);
         break;
       case 'message_delta':
-        this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}) };
+        if (isObject(delta)) this.#change(delta);
         if (isObject(usage)) this.#addUsage(usage);
         break;
       case 'message_stop':
@@ -97,7 +100,8 @@ export class EventAssembler implements Assembler {
       this.#note(delta.partial_json);
       this.#inputs.set(block, (this.#inputs.get(block) ?? '') + String(delta.partial_json ?? ''));
     } else if (type === 'citations_delta') {
-      block.citations = [...(Array.isArray(block.citations) ? block.citations : []), delta.citation];
+      if (!Array.isArray(block.citations)) block.citations = [];
+      (block.citations as unknown[]).push(delta.citation);
       this.#note(JSON.stringify(delta.citation));
     }
   }
@@ -106,7 +110,15 @@ export class EventAssembler implements Assembler {
   #addUsage(usage: JsonObject): void {
     const before = isObject(this.#message?.usage) ? this.#message.usage : {};
     const known = Object.entries(usage).filter(([, value]) => value !== null);
-    this.#message = { ...this.#message, usage: { ...before, ...Object.fromEntries(known) } };
+    this.#change({ usage: { ...before, ...Object.fromEntries(known) } });
+  }
+
+  /** A message changes once or twice. One that changes all the time is none. */
+  #change(fields: JsonObject): void {
+    if (++this.#changes > MOST_CHANGES) this.#isBroken = true;
+    if (this.#isBroken) return;
+    this.held += JSON.stringify(fields).length;
+    this.#message = { ...this.#message, ...fields };
   }
 
   /** An answer that was cut may end in the middle of them. Anywhere else that is no answer. */

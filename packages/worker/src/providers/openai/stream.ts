@@ -13,8 +13,11 @@ import type { Assembler, StreamFormat, TokensSoFar } from '../types.js';
 const DONE = '[DONE]';
 const MOST_CHOICES = 128;
 const MOST_CALLS = 1_024;
+const MOST_ITEMS = 4_096;
 /** Texts that come whole, and may come again. */
 const WHOLE_TEXTS: ReadonlySet<string> = new Set(['role', 'type', 'id', 'format']);
+/** What a field takes beside its name and value. */
+const FIELD_BYTES = 8;
 /** More levels than any field of a message has. */
 const DEEPEST = 16;
 
@@ -43,7 +46,7 @@ export class ChunkAssembler implements Assembler {
     const chunk = parseAnswer(data);
     if (!isObject(chunk)) return this.#breaks();
     const { choices, object: _, ...fields } = chunk;
-    putLatest(this.#fields, fields);
+    this.held += putLatest(this.#fields, fields);
     if (Array.isArray(choices)) for (const choice of choices) this.#takeChoice(choice);
     return true;
   }
@@ -75,7 +78,7 @@ export class ChunkAssembler implements Assembler {
       calls: new Map(),
     };
     this.#choices.set(at, choice);
-    putLatest(choice.fields, fields);
+    this.held += putLatest(choice.fields, fields);
     if (logprobs !== undefined) {
       this.held += sizeOf(logprobs);
       choice.fields.logprobs = merged(choice.fields.logprobs, logprobs, 'logprobs');
@@ -102,15 +105,14 @@ export class ChunkAssembler implements Assembler {
       return;
     }
     const { index, ...piece } = given;
-    const [known = calls.size] =
-      [...calls].find(([, { id }]) => typeof id === 'string' && id === piece.id) ?? [];
-    const at = toIndex(index ?? known, MOST_CALLS);
+    const at = toIndex(index ?? placeOf(calls, piece), MOST_CALLS);
     if (at === undefined) {
       this.#breaks();
       return;
     }
     const { function: named } = piece;
-    this.#note(isObject(named) ? named.arguments : undefined);
+    this.#count.add(isObject(named) ? named.arguments : undefined);
+    this.held += sizeOf(piece);
     const call = calls.get(at);
     if (!call) {
       calls.set(at, piece);
@@ -136,14 +138,27 @@ export class ChunkAssembler implements Assembler {
   }
 }
 
+/** Where a call without an index belongs: to the one of the same id, or behind the others. */
+function placeOf(calls: ReadonlyMap<number, JsonObject>, { id }: JsonObject): number {
+  for (const [at, known] of calls) if (typeof id === 'string' && known.id === id) return at;
+  return calls.size;
+}
+
 /** A name that would change the object's prototype is no field of any provider. */
 function put(fields: JsonObject, name: string, value: unknown): void {
   if (name !== '__proto__') fields[name] = value;
 }
 
-function putLatest(fields: JsonObject, latest: JsonObject): void {
-  for (const [field, value] of Object.entries(latest))
-    if (value !== null || !Object.hasOwn(fields, field)) put(fields, field, value);
+/** Returns how much more there is now. */
+function putLatest(fields: JsonObject, latest: JsonObject): number {
+  let more = 0;
+  for (const [field, value] of Object.entries(latest)) {
+    const isKnown = Object.hasOwn(fields, field);
+    if (value === null && isKnown) continue;
+    more += isKnown ? sizeOf(value) - sizeOf(fields[field]) : sizeOf(value) + field.length + FIELD_BYTES;
+    put(fields, field, value);
+  }
+  return more;
 }
 
 function inOrder<T>(parts: ReadonlyMap<number, T>): T[] {
@@ -159,7 +174,7 @@ function joined(before: unknown, value: unknown): unknown {
     return typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : [];
   };
   const parts = toParts(before);
-  parts.push(...toParts(value));
+  for (const part of toParts(value)) parts.push(part);
   return parts;
 }
 
@@ -182,9 +197,9 @@ function merged(before: unknown, value: unknown, field: string, depth = 0): unkn
   return value;
 }
 
-/** Items with an `index` are pieces of one item. */
+/** Items with an `index` are pieces of one item. A list that is too long for any answer is not searched. */
 function mergeItem(list: unknown[], item: unknown, depth: number): void {
-  const index = isObject(item) ? item.index : undefined;
+  const index = isObject(item) && list.length <= MOST_ITEMS ? item.index : undefined;
   const at = index === undefined ? -1 : list.findIndex((each) => isObject(each) && each.index === index);
   if (at < 0) list.push(item);
   else list[at] = merged(list[at], item, '', depth + 1);
