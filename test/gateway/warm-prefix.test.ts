@@ -112,13 +112,22 @@ test.serial('lines that wait do not hold up those of other prefixes', async (t) 
 });
 
 test.serial('a caller who waits for the answer does not wait for the first', async (t) => {
-  const id = await begin(linesOf('warm', 'hurry', 2));
+  const inBackground = { headers: { prefer: 'respond-async' } };
+  const ask = (text: string, init = {}) =>
+    gateway.chat({ model: 'warm', messages: messages('hurry', text) }, init);
+  await ask('first', inBackground);
   await held(1);
-  const answer = gateway.chat({ model: 'warm', messages: messages('hurry', 'now') });
+  await ask('second', inBackground);
+  await until('the second to wait', async () => (await parked('pool')) === 1);
+  const answer = ask('now');
   await held(2);
-  hold.release();
+  t.is(await parked('pool'), 1);
+  // What it has written to the cache is there for the one that waits, too.
+  hold.held.pop()?.release();
   t.is((await answer).status, 200);
-  await endOf(id);
+  await held(2);
+  t.is(gateway.simulator.calls.length, 3);
+  hold.release();
 });
 
 test.serial('a request in the background waits for the first, also by a prompt_cache_key', async (t) => {

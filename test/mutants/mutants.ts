@@ -107,12 +107,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return;',
   },
   {
-    test: 'gateway/batch-quote',
-    file: 'packages/shared/src/registry/line-estimate.ts',
-    from: ': longest;',
-    to: ': usual;',
-  },
-  {
     test: 'gateway/batch-share',
     file: 'packages/api/src/chat/background-route.ts',
     from: 'state.runsOn = reply;',
@@ -562,6 +556,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/api/src/http/wrong-keys.ts',
     from: 'this.count(this.listener);',
     to: '',
+  },
+  {
+    test: 'unit/line-estimate',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: ': longest;',
+    to: ': usual;',
   },
 ];
 

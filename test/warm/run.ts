@@ -24,9 +24,9 @@ export interface Figures extends WarmRun {
   seconds: number;
   /** How long after the first answer the next call began, in ms. */
   followedMs: number;
-  calls: number;
-  /** The longest wait of a line in the queue, and the longest call, in ms. */
-  waitMs: number;
+  /** When each call began after the first one, in ms. */
+  starts: number[];
+  /** The longest call, in ms. */
   callMs: number;
 }
 
@@ -80,11 +80,10 @@ export async function runWarm(run: WarmRun, lines: number, prefixTokens: number)
       ...run,
       ...figuresOf(row, prices),
       lines,
-      calls: calls.length,
+      starts: starts.map((at) => at - (starts[0] ?? 0)),
       failed: lines - (ended.request_counts?.completed ?? 0),
       seconds: ((starts.at(-1) ?? 0) - (starts[0] ?? 0) + LATENCY_MS) / 1000,
       followedMs: (starts[1] ?? 0) - firstEnd,
-      waitMs: Math.max(...log.map(({ queueMs }) => queueMs)),
       callMs: Math.max(...log.map(({ served }) => served?.latencyMs ?? 0)),
     };
   } finally {

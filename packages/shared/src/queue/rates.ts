@@ -74,9 +74,10 @@ export function rateOf(
   const lane = own.map(([key]) => key).join(' ') || model;
   const rate: unknown[] = [lane, Math.ceil(job.waitUntil), own, pool];
   if (prefix !== undefined) {
-    // Those of one prefix wait in a lane of their own.
-    rate[0] = `${lane} ${prefix}`;
-    rate[4] = [names.prefixes(job.workspace), prefix, entryName(name, model), waitForFirstMs(job, provider)];
+    const waitMs = waitForFirstMs(job, provider);
+    // Those of one prefix wait in a lane of their own. A job that does not wait is not in it.
+    if (waitMs > 0) rate[0] = `${lane} ${prefix}`;
+    rate[4] = [names.prefixes(job.workspace), prefix, entryName(name, model), waitMs];
   }
   return JSON.stringify(rate);
 }

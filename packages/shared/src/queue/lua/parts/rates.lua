@@ -224,7 +224,8 @@ local function release(q, jobId, used)
   if rate[5] then prefixes = prefixes or prefixSteps() end
   if rate[5] and prefixes.endPrefix(rate[5], jobId, key, used, now) then
     -- Those that wait for it may be of any class.
-    for class = 1, BACKGROUND do redis.call('ZADD', q .. 'due', 'XX', 0, class .. ':' .. rate[1]) end
+    local lane = rate[5][4] > 0 and rate[1] or rate[1] .. ' ' .. rate[5][2]
+    for class = 1, BACKGROUND do redis.call('ZADD', q .. 'due', 'XX', 0, class .. ':' .. lane) end
   end
   if correct(bucketsOf(rate, key), tonumber(slot), used, now) then
     -- Lanes may fit sooner than they were told.
