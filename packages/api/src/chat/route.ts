@@ -148,7 +148,7 @@ export function createChatRoute(
       ? parseEmbeddingRequest(bodyText, limits)
       : parseChatRequest(bodyText, limits, messages);
     ctx.state.soughtModel = request.model;
-    const { route, chain, onCrash } =
+    const { route, chain, onCrash, providerBatches } =
       resolveKnown(request.model, key.workspace, directory, providers, requestId) ??
       (await resolveModel(request.model, key.workspace, directory, providers, requestId).catch((error) =>
         countUnknown(error, requestId, key.workspace),
@@ -193,7 +193,10 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
-    if (asked !== undefined) await giveTime(job, key, textOf(asked), owner !== undefined);
+    if (asked !== undefined) {
+      await giveTime(job, key, textOf(asked), owner !== undefined);
+      if (job.plan && providerBatches) job.plan.mayBatch = true;
+    }
     if (owner) {
       job.idempotency = parts.background.digestOf(requestId, owner);
       job.inBackground = true;
