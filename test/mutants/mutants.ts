@@ -522,6 +522,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "redis.call('ZADD', q .. 'planned', 0, jobId)",
   },
   {
+    test: 'gateway/gathered',
+    file: 'packages/shared/src/queue/lua/collect-part.lua',
+    from: 'if #found < 2 then return 0 end',
+    to: '',
+  },
+  {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'plan.withoutFlex = true;\n            return now;\n        }\n        const isFlexTrouble',

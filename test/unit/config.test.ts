@@ -105,6 +105,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
   });
   t.deepEqual(shipped.request, {
     deadlineMs: 300_000,
+    backgroundDeadlineMs: 3_600_000,
     maxBodyBytes: 10_485_760,
     maxBytesInFlight: 33_554_432,
     maxBytesInFlightPerWorkspace: 16_777_216,
@@ -164,6 +165,7 @@ workspaces:
   );
   t.deepEqual(config.request, {
     deadlineMs: 1000,
+    backgroundDeadlineMs: 3_600_000,
     maxBodyBytes: 2048,
     maxBytesInFlight: 8192,
     maxBytesInFlightPerWorkspace: 4096,

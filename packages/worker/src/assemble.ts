@@ -182,13 +182,24 @@ export function assemble(
       lately: new Lately(redis, names),
       registry: () => registry.current,
     }),
+    // As long as a provider's batch is left alone twice.
+    gatherMs: () => 2 * config.batches.providerPollMs,
     moreBudget: new MoreBudget(redis, names, directory, clock),
     metrics: workerMetrics,
   });
 
   const providerBatches = new ProviderBatches(redis, names);
   const batchSteps = new ProviderBatchSteps({
-    ...{ store: providerBatches, upstreams, payloads, clock, logger, metrics: workerMetrics },
+    ...{
+      store: providerBatches,
+      upstreams,
+      payloads,
+      clock,
+      logger,
+      queue,
+      estimate,
+      metrics: workerMetrics,
+    },
     results: new ProviderBatchResults({
       ...{ store: providerBatches, queue, settlements, clock, metrics: workerMetrics },
     }),

@@ -5,7 +5,7 @@
 import { GatewayError } from '@sluice/shared/errors';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import type { Attempt, ChainEntry, ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import { failedLogEntry, isMissed, type LogCode } from '@sluice/shared/queue/request-log';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
@@ -91,9 +91,20 @@ export class RequestEnds {
     for (const jobKey of jobKeys) {
       const found = await this.parts.queue.read(jobKey);
       if (!found) continue;
-      return (await this.#settle(found.job, found.starts, error, code)) ? 'ended' : 'running';
+      const { job, starts, at } = found;
+      const ended = at === undefined ? job : this.#withBatch(job);
+      return (await this.#settle(ended, starts, error, code)) ? 'ended' : 'running';
     }
     return 'missing';
+  }
+
+  /** The provider has the request in a batch of its own, and may bill it. */
+  #withBatch(job: ChatJob): ChatJob {
+    const entry = job.chain[job.entry] as ChainEntry;
+    const { provider, model } = entry;
+    const estimate = this.parts.estimateCall(job, entry);
+    const attempt: Attempt = { provider, model, outcome: 'unknown', via: 'provider_batch', estimate };
+    return { ...job, attempts: [...job.attempts, attempt] };
   }
 
   /** False: a worker has it. */

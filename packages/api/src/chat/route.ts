@@ -155,7 +155,7 @@ export function createChatRoute(
       (await resolveModel(request.model, key.workspace, directory, providers, requestId).catch((error) =>
         countUnknown(error, requestId, key.workspace),
       ));
-    const { route, chain, onCrash } = resolved;
+    const { route, chain, onCrash, providerBatches } = resolved;
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
     // The job is built in one piece, because adding a field by spreading costs more than all of these.
@@ -198,7 +198,10 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
-    if (asked !== undefined) await giveTime(job, key, textOf(asked), owner !== undefined);
+    if (asked !== undefined) {
+      await giveTime(job, key, textOf(asked), owner !== undefined);
+      if (job.plan && providerBatches) job.plan.mayBatch = true;
+    }
     if (owner) {
       job.idempotency = parts.background.digestOf(requestId, owner);
       job.inBackground = true;

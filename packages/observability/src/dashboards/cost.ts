@@ -203,6 +203,36 @@ export const costDashboard: DashboardSpec = {
       ],
     },
     {
+      title: 'Saved by requests with a deadline',
+      about: 'Against the standard tier at the time when they came.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      queries: [
+        {
+          expr: 'sum by (workspace) (rate(gateway_saved_usd_total{workspace=~"$workspace"}[$__rate_interval])) * 3600',
+          legend: '{{workspace}}, USD/h',
+        },
+      ],
+    },
+    {
+      title: 'Requests with a deadline',
+      about: 'How they went, whether in time, and how often they were put off.',
+      kind: 'timeseries',
+      unit: 'short',
+      width: 12,
+      queries: [
+        {
+          expr: 'sum by (via, result) (rate(gateway_deadline_requests_total[$__rate_interval])) * 3600 > 0',
+          legend: '{{via}} {{result}}, per hour',
+        },
+        {
+          expr: 'sum by (provider, tier) (rate(gateway_deadline_put_off_total[$__rate_interval])) * 3600 > 0',
+          legend: 'put off: {{provider}} {{tier}}, per hour',
+        },
+      ],
+    },
+    {
       title: 'Spend by workspace, route and model',
       about: 'In the time range of the dashboard.',
       kind: 'table',

@@ -26,6 +26,7 @@ import {
   type TestJob,
 } from './job.js';
 import { planText } from './plan.js';
+import type { HandedPart } from './provider-batches.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import {
   ADDED,
@@ -34,6 +35,8 @@ import {
   addScript,
   adjustConcurrencyScript,
   beginScript,
+  collectPartScript,
+  comeBackScript,
   keepResponseScript,
   LARGE_REQUEST,
   lookScript,
@@ -65,6 +68,11 @@ import {
 } from './settle.js';
 
 const LARGE_GRACE_MS = 60_000;
+/** The most requests of a part, and their bytes. A part is in Redis twice until the provider has it. */
+const MOST_GATHERED = 1_000;
+const MOST_GATHERED_BYTES = 8 * 1024 * 1024;
+const GATHERED_LINES_MS = 2 * 86_400_000;
+const READ_AT_ONCE = 64;
 
 export interface QueueLook {
   waiting: number;
@@ -159,13 +167,16 @@ export class ChatQueue {
     return result;
   }
 
-  /** A request by the key of its job, and how many workers have begun with it. */
-  async read(jobKey: string): Promise<{ job: ChatJob; starts: number } | undefined> {
-    const [data, starts, request] = await this.redis.hmget(jobKey, 'data', 'ats', 'request');
+  /**
+   * A request by the key of its job, and how many workers have begun with it. `at`: the part for the provider's own batch API
+   * that it is away in.
+   */
+  async read(jobKey: string): Promise<{ job: ChatJob; starts: number; at?: string } | undefined> {
+    const [data, starts, request, at] = await this.redis.hmget(jobKey, 'data', 'ats', 'request', 'at');
     if (!data) return undefined;
     const job = JSON.parse(data) as ChatJob;
     job.request = request ?? (await this.redis.getBuffer(jobKey + LARGE_REQUEST)) ?? '';
-    return { job, starts: Number(starts ?? 0) };
+    return { job, starts: Number(starts ?? 0), ...(at ? { at } : {}) };
   }
 
   /** How many jobs run before this one, itself included. 0: it runs. Negative: it waits for this moment first. */
@@ -225,11 +236,18 @@ export class ChatQueue {
   }
 
   /** Puts off a job that has time, until this moment. False when this run has lost the job. */
-  async postpone(job: ChatJob, lock: string, again: number, used: string): Promise<boolean> {
+  async postpone(
+    job: ChatJob,
+    lock: string,
+    again: number,
+    used: string,
+    gather?: { group: string; longer: number },
+  ): Promise<boolean> {
     if (!job.plan) return false;
     const args = {
       ...{ jobId: jobIdOf(job), token: lock, again: Math.round(again), used },
       ...{ data: dataOf(job), plan: planText(job, job.plan) },
+      ...{ group: gather?.group, longer: gather && Math.round(gather.longer) },
     };
     return (await postponeScript(this.redis, { queue: this.#prefixOf(job) }, args)) === 1;
   }
@@ -270,6 +288,47 @@ export class ChatQueue {
     const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);
     return { limit, isInUse: isInUse === 1 };
+  }
+
+  /** Makes a part of this job and those that were gathered with it. Returns how many they are; -1: this run has lost the job. */
+  collect(job: ChatJob, lock: string, group: string, part: HandedPart): Promise<number> {
+    const { names } = this.parts;
+    return collectPartScript(
+      this.redis,
+      {
+        queue: this.#prefixOf(job),
+        partKey: names.providerBatch(part.id),
+        partsKey: names.providerBatches,
+        partLinesKey: names.providerBatchLines(part.id),
+      },
+      {
+        ...{ jobId: jobIdOf(job), token: lock, group, part: part.id, record: JSON.stringify(part) },
+        ...{ due: Math.ceil(part.created), most: MOST_GATHERED, mostBytes: MOST_GATHERED_BYTES },
+        keptMs: GATHERED_LINES_MS,
+      },
+    );
+  }
+
+  /** The requests that are away in this part, all of them or those with these ids. */
+  async awayIn({ id, entry: { provider } }: HandedPart, requestIds?: readonly string[]): Promise<ChatJob[]> {
+    const { names } = this.parts;
+    const jobIds =
+      requestIds?.map((requestId) => jobIdOf({ requestId, entry: 0 })) ??
+      (await this.redis.zrange(names.queueKey(provider, 'away'), '0', '-1'));
+    const jobs: ChatJob[] = [];
+    for (let i = 0; i < jobIds.length; i += READ_AT_ONCE) {
+      const some = jobIds.slice(i, i + READ_AT_ONCE);
+      const found = await Promise.all(some.map((jobId) => this.read(names.queueKey(provider, jobId))));
+      jobs.push(...found.flatMap((each) => (each?.at === id ? each.job : [])));
+    }
+    return jobs;
+  }
+
+  /** A request that was away in a part waits in its queue again. */
+  async comeBack(job: ChatJob, part: string): Promise<void> {
+    if (!job.plan) return;
+    const args = { jobId: jobIdOf(job), part, data: dataOf(job), plan: planText(job, job.plan) };
+    await comeBackScript(this.redis, { queue: this.#prefixOf(job) }, args);
   }
 
   /** Counts the start of a job that is about to be called. False when this run has lost the job. */

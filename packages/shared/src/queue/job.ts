@@ -73,12 +73,18 @@ export interface Plan {
   urgentAt: number;
   /** The rank of the highest class that its key may name. */
   highest: number;
+  /** Its route lets it go to the provider's own batch API. */
+  mayBatch?: boolean;
+  /** Until when others are gathered that go there with it. */
+  gatherUntil?: number;
   /** The time that other requests need after it: those of the same batch. */
   marginMs?: number;
   /** How often it was put off after a call that failed. */
   tries?: number;
   /** The provider has refused it at flex, or too often. */
   withoutFlex?: boolean;
+  /** Nobody was there to go to the provider's batch API with it, or that did not answer it. */
+  withoutBatch?: boolean;
 }
 
 /**

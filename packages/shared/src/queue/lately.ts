@@ -45,8 +45,10 @@ export class Lately {
     if (newest !== undefined) this.#last = `(${newest}`;
   }
 
-  record({ attempts, queueMs, served }: LogEntry): void {
-    for (const { provider, model, tier, outcome, ms } of attempts) {
+  record({ attempts, queueMs, served, acceptedAt, settledAt }: LogEntry): void {
+    for (const { provider, model, tier, outcome, ms, via } of attempts) {
+      if (via && outcome === 'ok')
+        add(callsOf(this.#calls, `${provider} ${model} batch`).ms, settledAt - acceptedAt);
       if (ms === undefined || ms === 0) continue;
       const calls = callsOf(this.#calls, `${provider} ${model} ${tier ?? ''}`);
       if (outcome === 'ok') add(calls.ms, ms);

@@ -38,6 +38,13 @@ export interface HandedPart {
   created: number;
   /** The reserved part of the workspace's budget, in picodollars. */
   reserved?: number;
+  /** Set for requests with deadlines that were gathered: the first latest safe start. Such a part has no batch. */
+  urgentAt?: number;
+}
+
+/** Whether the part is of single requests, which wait in their queue and not in a batch. */
+export function isGathered({ urgentAt }: HandedPart): boolean {
+  return urgentAt !== undefined;
 }
 
 export interface PartState {
@@ -244,6 +251,13 @@ export class ProviderBatches {
       lines.set(requestId, words ? { ...line, adapted: words } : line);
     }
     return lines;
+  }
+
+  async adaptedIn(id: string, requestIds: readonly string[]): Promise<Map<string, string[]>> {
+    const found = await this.redis.hmget(this.names.providerBatchAdapted(id), ...requestIds);
+    return new Map(
+      requestIds.flatMap((requestId, i) => (found[i] ? [[requestId, JSON.parse(found[i]) as string[]]] : [])),
+    );
   }
 
   /** Whether a line that the provider named is one of the part's. */

@@ -147,8 +147,37 @@ export const takeScript = load<
 export const postponeScript = load<
   0 | 1,
   QueueKeys,
-  { jobId: string; token: string; again: number; data: string; plan: string; used: string }
+  {
+    jobId: string;
+    token: string;
+    longer: number | undefined;
+    again: number;
+    data: string;
+    plan: string;
+    used: string;
+    group: string | undefined;
+  }
 >('postpone');
+export const comeBackScript = load<
+  0 | 1,
+  QueueKeys,
+  { jobId: string; part: string; data: string; plan: string }
+>('come-back');
+export const collectPartScript = load<
+  number,
+  QueueKeys & { partKey: string; partsKey: string; partLinesKey: string },
+  {
+    jobId: string;
+    token: string;
+    group: string;
+    part: string;
+    record: string;
+    due: number;
+    most: number;
+    mostBytes: number;
+    keptMs: number;
+  }
+>('collect-part');
 export const beginScript = load<0 | 1, QueueKeys, { jobId: string; lock: string }>('begin');
 export const keepResponseScript = load<
   0 | 1,

@@ -7,6 +7,7 @@
  * any more. So a failure of the gateway's own code is settled too, with the attempts so far.
  */
 
+import { createHash } from 'node:crypto';
 import { type ChatRequest, requestOf } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
@@ -20,14 +21,17 @@ import {
   countsAtCall,
   isResumed,
   MAX_STARTS,
+  type Plan,
   WAIT_GRACE_MS,
 } from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { openRequest, type Payloads } from '@sluice/shared/queue/payload';
+import type { HandedPart } from '@sluice/shared/queue/provider-batches';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { withTier } from '../calls/fit-request.js';
 import type { ModelFit } from '../calls/model-fit.js';
@@ -65,7 +69,9 @@ export interface ChatProcessorParts {
   settlements: SettlementMaker;
   estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
-  queue: Pick<ChatQueue, 'begin' | 'postpone'>;
+  queue: Pick<ChatQueue, 'begin' | 'postpone' | 'collect'>;
+  /** For how long requests are gathered for a provider's own batch API. */
+  gatherMs(): number;
   planner: Planner;
   clock: Clock;
   logger: Logger;
@@ -149,6 +155,7 @@ export class ChatProcessor {
     if (job.plan && !progress.begun) {
       const decided = await this.parts.planner.decide(job, job.plan, entry, request);
       if (decided.as === 'wait') return this.#putOff(progress, run, decided.until);
+      if (decided.as === 'gather') return this.#gather(progress, run, job.plan);
       ({ tier: progress.tier, limitMs: progress.limitMs } = decided);
       if (decided.tier !== undefined) request = withTier(request, decided.tier);
     }
@@ -246,6 +253,27 @@ export class ChatProcessor {
     if (!(await this.parts.queue.postpone(job, run.token, until, usedBy(progress)))) throw new LockLost();
   }
 
+  /** The request waits for others that go to the provider's own batch API with it. When nobody comes, it goes another way. */
+  async #gather(progress: Progress, run: Run, plan: Plan): Promise<undefined> {
+    const { clock, gatherMs, queue } = this.parts;
+    const { job } = progress;
+    const now = clock.now();
+    const group = groupOf(job);
+    if (plan.gatherUntil === undefined) {
+      plan.gatherUntil = now + gatherMs();
+      job.queuedAt = plan.gatherUntil;
+      const gather = { group, longer: gatherMs() * (1 + Math.random()) };
+      if (!(await queue.postpone(job, run.token, plan.gatherUntil, usedBy(progress), gather)))
+        throw new LockLost();
+      return;
+    }
+    const count = await queue.collect(job, run.token, group, toPart(job, now));
+    if (count < 0) throw new LockLost();
+    if (count > 0) return;
+    plan.withoutBatch = true;
+    return this.#putOff(progress, run, now);
+  }
+
   /** Whether the budget covers another call, where the last one may be billed. */
   async #coverLost(progress: Progress, request: ChatRequest, entry: ChainEntry): Promise<boolean> {
     if (progress.job.attempts.at(-1)?.estimate === undefined) return true;
@@ -303,4 +331,28 @@ function timesUnknown({ attempts, chain, entry }: ChatJob): number {
   return attempts.filter(
     (each) => each.outcome === 'unknown' && each.provider === provider && each.model === model,
   ).length;
+}
+
+/** The requests of a part have one workspace, route and model. */
+function groupOf({ workspace, route, chain: [entry], model }: ChatJob): string {
+  return createHash('sha256')
+    .update(JSON.stringify([workspace, route, model, entry]))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+function toPart(job: ChatJob, created: number): HandedPart {
+  const { workspace, keyId, model, route } = job;
+  const none = { lines: 0, offset: 0, end: 0, before: 0, skipped: [], urgentAt: 0 };
+  return {
+    id: makeRequestId(),
+    batch: '',
+    workspace,
+    keyId,
+    model,
+    route,
+    entry: entryOf(job),
+    created,
+    ...none,
+  };
 }

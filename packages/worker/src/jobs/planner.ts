@@ -3,6 +3,7 @@
  * cheaper hour begins. When its latest safe start has come, the standard tier is the way.
  */
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
+import { batchApiOf } from '@sluice/shared/config/batch-api';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
@@ -20,6 +21,10 @@ import type { ProviderFailure } from '../providers/types.js';
 import type { Progress } from './progress.js';
 
 export const FLEX = 'flex';
+/** The provider's own batch API. */
+export const BATCH = 'batch';
+/** What it promises. It is mostly sooner. */
+const UNKNOWN_BATCH_MS = 24 * 3_600_000;
 /** Flex calls are slow, and are given this time where there is as much. */
 const FLEX_LIMIT_MS = 15 * 60_000;
 /** What a flex call is taken to last that nobody has made lately. */
@@ -41,11 +46,14 @@ export interface PlannerParts {
 }
 
 /** `limitMs`: how long the call may take. */
-export type Decision = { as: 'wait'; until: number } | { as: 'call'; tier?: typeof FLEX; limitMs?: number };
+export type Decision =
+  | { as: 'wait'; until: number }
+  | { as: 'gather' }
+  | { as: 'call'; tier?: typeof FLEX; limitMs?: number };
 
 interface Way {
   at: number;
-  tier: typeof FLEX | undefined;
+  tier: typeof FLEX | typeof BATCH | undefined;
   cost: number;
 }
 
@@ -63,6 +71,7 @@ export class Planner {
     if (!way) return { as: 'call' };
     if (way.at > now) return { as: 'wait', until: way.at };
     if (way.tier === undefined) return { as: 'call' };
+    if (way.tier === BATCH) return { as: 'gather' };
     return { as: 'call', tier: way.tier, limitMs: Math.min(FLEX_LIMIT_MS, plan.urgentAt - now) };
   }
 
@@ -115,10 +124,32 @@ export class Planner {
       addWay(ways, facts, usage, at, undefined);
       if (flexFrom !== undefined) addWay(ways, facts, usage, Math.max(at, flexFrom), FLEX);
     }
+    this.#addBatch(ways, job, plan, entry, request, facts, usage, now);
     return ways.reduce<Way | undefined>(
       (best, way) => (!best || way.cost < best.cost ? way : best),
       undefined,
     );
+  }
+
+  /** Adds the provider's own batch API, where it is over before the latest safe start. Of ways of one price the sooner is first. */
+  #addBatch(
+    ways: Way[],
+    { entry: at, endpoint, request: sealed }: ChatJob,
+    { mayBatch, withoutBatch, urgentAt }: Plan,
+    entry: ChainEntry,
+    request: ChatRequest,
+    facts: Priceable,
+    usage: TokenUsage,
+    now: number,
+  ): void {
+    const { config } = this.parts.upstreams.of(entry);
+    if (!mayBatch || withoutBatch || at > 0 || endpoint !== undefined || typeof sealed !== 'string') return;
+    if (!leavesTier(request) || !batchApiOf(config)) return;
+    if (now + (this.parts.lately.callMs(entry, BATCH, FLEX_SHARE) ?? UNKNOWN_BATCH_MS) >= urgentAt) return;
+    const [own, normal] = [priceFor(facts, usage, BATCH, now), priceFor(facts, usage, undefined, now)];
+    if (own) ways.push({ at: now, tier: BATCH, cost: costOf(own, usage) });
+    else if (normal)
+      ways.push({ at: now, tier: BATCH, cost: config.batchPriceFactor * costOf(normal, usage) });
   }
 
   /** From when on the request may be called at flex. Undefined: it may not. */

@@ -2,11 +2,12 @@
 import { requestOf } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
-import type {
-  HandedBatch,
-  HandedPart,
-  PartState,
-  ProviderBatches,
+import {
+  type HandedBatch,
+  type HandedPart,
+  isGathered,
+  type PartState,
+  type ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { embeddingFactsOf, factsOf } from '@sluice/shared/registry/model-facts';
@@ -83,7 +84,9 @@ export class ProviderBatchCreation {
     const upstream = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
     const client = new BatchClient(upstream.own, part.endpoint);
     const lines = await this.#translate({ part, state }, upstream.own, client);
-    if (lines.length === 0) return { status: 'ended', dueInMs: this.parts.later(0) };
+    // A batch of one would only take longer.
+    const fewest = isGathered(part) ? 2 : 1;
+    if (lines.length < fewest) return { status: 'ended', dueInMs: this.parts.later(0) };
     const inputFile = state.inputFile === '' ? await client.upload(lines) : state.inputFile;
     return this.#create({ part, state: { ...state, inputFile, key: upstream.key } }, token, client, lines);
   }

@@ -5,14 +5,16 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { Attempt } from '@sluice/shared/queue/job';
+import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
 import {
   type HandedBatch,
   type HandedLine,
+  type HandedPart,
+  isGathered,
   jobOfLine,
   type ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
-import type { Settlement } from '@sluice/shared/queue/settle';
+import type { Settlement, Settler } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ReadResult } from '../calls/batch-client.js';
 import { isEmpty, type Upstream } from '../calls/call-provider.js';
@@ -32,6 +34,9 @@ const MOST_UNSTORED_BYTES = 8 * 1024 * 1024;
 const MOST_READS = 8;
 const LOOK_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
+
+/** A line of a batch, or a single request that is away. */
+type AwayLine = HandedLine & { job?: ChatJob };
 
 export interface ProviderBatchResultsParts {
   store: ProviderBatches;
@@ -55,21 +60,23 @@ export class ProviderBatchResults {
     const { store, metrics } = this.parts;
     const { part, state } = handed;
     // The lines that an earlier worker settled are stored first. Then the recorded lines are exactly those that are left.
-    if ((await store.unstored(part.batch)) > 0) return false;
+    const isSingle = isGathered(part);
+    if (!isSingle && (await store.unstored(part.batch)) > 0) return false;
     let [merged, undecided, read] = [0, 0, 0];
     let [bytes, unstoredBytes] = [0, 0];
     let group: ReadResult[] = [];
     const settleGroup = async (): Promise<void> => {
-      const lines = await store.linesOf(
-        part,
-        group.map(({ id }) => id),
-      );
+      const ids = group.map(({ id }) => id);
+      const lines: Map<string, AwayLine> = isSingle
+        ? await this.#away(part, ids)
+        : await store.linesOf(part, ids);
       for (const result of group) {
         const line = lines.get(result.id);
         const settlement = line && this.#settlementOf(handed, upstream, line, result, news.id);
         if (line && !settlement) undecided++;
         if (!settlement) continue;
-        const settled = await this.parts.queue.settle(settlement, { as: 'refuser' });
+        const by: Settler = isSingle ? { as: 'withdrawer' } : { as: 'refuser' };
+        const settled = await this.parts.queue.settle(settlement, by);
         if (settled === 'settled') this.parts.settlements.recorded(settlement, settled);
         lines.delete(result.id);
         merged++;
@@ -77,7 +84,8 @@ export class ProviderBatchResults {
       unstoredBytes += bytes;
       [group, bytes] = [[], 0];
       const isMuch = unstoredBytes >= MOST_UNSTORED_BYTES;
-      await this.#wait(part.batch, isMuch ? 0 : MOST_UNSTORED, lease);
+      if (isSingle && lease.aborted) throw new Error('the lease is lost');
+      if (!isSingle) await this.#wait(part.batch, isMuch ? 0 : MOST_UNSTORED, lease);
       if (isMuch) unstoredBytes = 0;
     };
     for await (const result of results) {
@@ -94,11 +102,23 @@ export class ProviderBatchResults {
     return true;
   }
 
+  /** The single requests among these that are away in the part. */
+  async #away(part: HandedPart, ids: readonly string[]): Promise<Map<string, AwayLine>> {
+    const { queue, store } = this.parts;
+    const adapted = await store.adaptedIn(part.id, ids);
+    return new Map(
+      (await queue.awayIn(part, ids)).map((job) => {
+        const words = adapted.get(job.requestId);
+        return [job.requestId, { at: part.id, job, ...(words ? { adapted: words } : {}) }];
+      }),
+    );
+  }
+
   /** Undefined: the provider did not decide the line. */
   #settlementOf(
     { part }: HandedBatch,
     { provider, config, api }: Upstream,
-    line: HandedLine,
+    line: AwayLine,
     { id, status, body }: BatchResult,
     providerId: string,
   ): Settlement | undefined {
@@ -118,7 +138,9 @@ export class ProviderBatchResults {
       ...(api ? { api } : {}),
       ...(line.adapted ? { adapted: line.adapted } : {}),
     };
-    const job = jobOfLine(part, line, id, now, attempt);
+    const job = line.job
+      ? { ...line.job, attempts: [...line.job.attempts, attempt] }
+      : jobOfLine(part, line, id, now, attempt);
     if (status >= 200 && status < 300) {
       try {
         const response = provider.parseResponse(body, now);
@@ -126,7 +148,7 @@ export class ProviderBatchResults {
         const { prices, batchPriceFactor: batchFactor } = config;
         // Nobody knows the bill of an answer without usage. The part has reserved this much for a line.
         const estimate = Math.ceil((part.reserved ?? 0) / part.lines);
-        if (isEmpty(response.usage)) job.attempts = [{ ...attempt, estimate }];
+        if (isEmpty(response.usage)) job.attempts = [...job.attempts.slice(0, -1), { ...attempt, estimate }];
         return settlements.served(job, { entry, prices, response, callMs: 0, batchFactor });
       } catch (error) {
         if (error instanceof UnusableResponse) return undefined;
@@ -136,7 +158,7 @@ export class ProviderBatchResults {
     const failure = provider.parseError(status, {}, body, now);
     if (failure.fallback) return undefined;
     metrics.called(entry, failure.outcome, undefined);
-    const attempts = [{ ...attempt, outcome: failure.outcome }];
+    const attempts = [...job.attempts.slice(0, -1), { ...attempt, outcome: failure.outcome }];
     return settlements.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
   }
 

@@ -1,7 +1,12 @@
 /** One step of a part of a batch that is handed to a provider's own batch API (docs/adr/0025). */
-import type { HandedBatch, HandedPart } from '@sluice/shared/queue/provider-batches';
+import { requestOf } from '@sluice/shared/chat';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { openRequest } from '@sluice/shared/queue/payload';
+import { type HandedBatch, type HandedPart, isGathered } from '@sluice/shared/queue/provider-batches';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { BatchClient, batchUpstreamOf, inWords } from '../calls/batch-client.js';
 import { type BatchNews, UnusableResponse } from '../providers/types.js';
+import { parseRequest } from './parse-request.js';
 import {
   ProviderBatchCreation,
   type ProviderBatchCreationParts,
@@ -11,8 +16,12 @@ import type { ProviderBatchResults } from './provider-batch-results.js';
 
 const AT_ONCE = 0;
 const SOON_MS = 500;
+/** Before the first latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
+const STOP_BEFORE_MS = 15 * 60_000;
 
 export interface ProviderBatchStepParts extends ProviderBatchCreationParts {
+  queue: Pick<ChatQueue, 'awayIn' | 'comeBack'>;
+  estimate: Pick<CostEstimate, 'ofCall'>;
   results: ProviderBatchResults;
 }
 
@@ -59,7 +68,15 @@ export class ProviderBatchStep {
         dueInMs: this.parts.later(0),
       };
     const ended = Math.min(news.ended, part.lines);
+    // Nobody has to record single requests before their answers are read.
+    if (news.status === 'ended' && isGathered(part)) return { status: 'merging', ended, dueInMs: AT_ONCE };
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
+    const leftMs =
+      part.urgentAt === undefined ? Number.POSITIVE_INFINITY : part.urgentAt - this.parts.clock.now();
+    // Their time is over. They are called at the standard tier, and what the provider bills for them is an estimate.
+    if (leftMs <= 0) return { status: 'refused', reason: 'its time is over', dueInMs: AT_ONCE };
+    if (leftMs <= STOP_BEFORE_MS && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
+
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
   }
 
@@ -88,7 +105,11 @@ export class ProviderBatchStep {
   }
 
   async #hasLineOf(part: HandedPart, client: BatchClient, news: BatchNews): Promise<boolean> {
-    for await (const { id } of client.results(news)) return this.parts.store.isLineOf(part, id);
+    const isOurs = async (id: string) =>
+      isGathered(part)
+        ? (await this.parts.queue.awayIn(part, [id])).length > 0
+        : this.parts.store.isLineOf(part, id);
+    for await (const { id } of client.results(news)) return isOurs(id);
     if (news.ended > 0) throw new UnusableResponse('results are missing');
     return false;
   }
@@ -103,6 +124,26 @@ export class ProviderBatchStep {
     if (now?.candidates.includes(id) || (now?.status === 'creating' && now.creatingAt === creatingAt)) return;
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, now?.key);
     await new BatchClient(own).cancel(id);
+  }
+
+  /** Single requests that the provider has not answered wait in their queue again. */
+  async giveBack({ part, state }: HandedBatch): Promise<void> {
+    const { queue, store } = this.parts;
+    const { provider, model } = part.entry;
+    // The provider may have them, and answer them later.
+    const mayBeBilled =
+      state.status === 'refused' && state.candidates.length > 0 && state.reason === 'its time is over';
+    for (const job of await queue.awayIn(part)) {
+      if (job.plan) job.plan.withoutBatch = true;
+      if (mayBeBilled) {
+        const ends = { from: part.created, until: job.deadline };
+        const request = requestOf(job, parseRequest(openRequest(this.parts.payloads, job), job.messagesAt));
+        const estimate = this.parts.estimate.ofCall(request, part.entry, job.budget, ends);
+        job.attempts.push({ provider, model, outcome: 'unknown', via: 'provider_batch', estimate });
+      }
+      await queue.comeBack(job, part.id);
+    }
+    await store.remove(part.id);
   }
 
   /** The workspace was deleted, and the batch with it. */

@@ -3,7 +3,12 @@
  * are due, and does those whose lease it gets. A step that fails is done again later, by any worker.
  */
 import type { Logger } from '@sluice/shared/process/logger';
-import type { HandedBatch, PartStatus, ProviderBatches } from '@sluice/shared/queue/provider-batches';
+import {
+  type HandedBatch,
+  isGathered,
+  type PartStatus,
+  type ProviderBatches,
+} from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { BatchRefused } from '../calls/batch-client.js';
@@ -69,8 +74,10 @@ export class ProviderBatchSteps {
       while (this.#open && !lease.signal.aborted) {
         const handed = await store.find(id);
         if (!handed) return await store.remove(id);
-        if (!(await store.hasBatch(handed.part.batch))) return await this.#step.abandon(handed);
         const { status } = handed.state;
+        if (isGathered(handed.part)) {
+          if (!isWorkers(status)) return await this.#step.giveBack(handed);
+        } else if (!(await store.hasBatch(handed.part.batch))) return await this.#step.abandon(handed);
         if (!isWorkers(status)) {
           // The api has the next step. Its change must not be put off by this one.
           await store.change(id, status, {}, clock.now() + this.#later(MOST_WAITS));

@@ -8,7 +8,10 @@
 -- INCLUDE: parts/rates.lua
 -- INCLUDE: parts/hold.lua
 -- KEYS: queue
--- ARGV: jobId, token, again, data, plan, used
+-- ARGV: jobId, token, again, data, plan, used, group?, longer?
+
+-- Longer than a request has time.
+local GATHER_TTL_MS = 3 * 24 * 3600000
 
 local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
@@ -18,8 +21,14 @@ redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn', 'start', 'ats', 'stc')
 redis.call('HSET', jobKey, 'data', data, 'plan', plan)
 hold(queue, jobId, plan)
+-- The first of those that are gathered comes back first, and finds the others where they wait.
+if group and redis.call('ZCARD', queue .. 'gather:' .. group) > 0 then again = again + longer end
 if tonumber(again) > readClock() then
   redis.call('ZREM', queue .. 'planned', jobId)
   delayUntil(queue, jobId, tonumber(again))
+end
+if group then
+  redis.call('ZADD', queue .. 'gather:' .. group, string.format('%.0f', again), jobId)
+  redis.call('PEXPIRE', queue .. 'gather:' .. group, GATHER_TTL_MS)
 end
 return 1

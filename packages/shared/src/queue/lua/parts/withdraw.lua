@@ -38,10 +38,12 @@ local function takeOff(q, jobId, workspace, share, class, died)
   if redis.call('LREM', q .. 'wait', -1, jobId) == 1 then
     return nil, function() redis.call('RPUSH', q .. 'wait', jobId) end
   end
-  local deadline = redis.call('ZSCORE', q .. 'planned', jobId)
-  if deadline then
-    redis.call('ZREM', q .. 'planned', jobId)
-    return nil, function() redis.call('ZADD', q .. 'planned', deadline, jobId) end
+  for _, set in ipairs({q .. 'planned', q .. 'away'}) do
+    local deadline = redis.call('ZSCORE', set, jobId)
+    if deadline then
+      redis.call('ZREM', set, jobId)
+      return nil, function() redis.call('ZADD', set, deadline, jobId) end
+    end
   end
   return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
 end
