@@ -12,7 +12,7 @@ import { seenBy } from '../access/guard.js';
 import { readInput } from '../http/read-input.js';
 import { type AdjustedRow, readAdjusted } from '../spend/adjusted.js';
 import { daysOfMonth } from '../spend/local-day.js';
-import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend/spend.js';
+import { noSums, type SpendQuestion, type SpendResult, type SpendRow } from '../spend/spend.js';
 import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend/spend-export.js';
 import { daysOf, needsArchive, toSpendQuestion } from '../spend/spend-question.js';
 import { STATEMENT_PARTS, statementCsv, statementPage } from '../spend/statement.js';
@@ -26,9 +26,9 @@ export interface SpendParts {
   clock: Clock;
   adjustments: Adjustments;
   /** From the ledger in Redis. */
-  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+  readSpend(question: SpendQuestion): Promise<SpendResult>;
   /** From PostgreSQL, where there is one. */
-  readArchiveSpend: ((question: SpendQuestion) => Promise<SpendAnswer>) | undefined;
+  readArchiveSpend: ((question: SpendQuestion) => Promise<SpendResult>) | undefined;
 }
 
 /** /spend: what was spent, summed; and a workspace's monthly statement. */
@@ -36,7 +36,7 @@ export function addSpendRoutes(
   router: Router,
   { directory, clock, adjustments, readSpend, readArchiveSpend }: SpendParts,
 ): void {
-  const read = (question: SpendQuestion): Promise<SpendAnswer> => {
+  const read = (question: SpendQuestion): Promise<SpendResult> => {
     if (!needsArchive(question)) return readSpend(question);
     if (readArchiveSpend) return readArchiveSpend(question);
     throw new GatewayError(

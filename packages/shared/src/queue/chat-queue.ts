@@ -22,7 +22,7 @@ import {
   TEST_JOB,
   type TestJob,
 } from './job.js';
-import { type KeyTrouble, rateOf } from './rates.js';
+import { type KeyBlock, rateOf } from './rates.js';
 import {
   ADDED,
   type AddArgs,
@@ -211,7 +211,7 @@ export class ChatQueue {
   }
 
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
-  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyBlock): Promise<string> {
     const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
     return switchKeyScript(this.redis, { queue: this.#prefixOf(job) }, args);
   }

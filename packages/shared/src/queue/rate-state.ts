@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { ProviderConfig } from '../config/provider.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { type BucketType, type KeyTrouble, limitKey, listBuckets, type RateBucket } from './rates.js';
+import { type BucketType, type KeyBlock, limitKey, listBuckets, type RateBucket } from './rates.js';
 import { SLOT_MS, SLOTS } from './scripts.js';
 
 const NAMES = {
@@ -26,7 +26,7 @@ export interface KeyState {
   /** Calls under way. */
   active: number;
   /** Why it is left alone; undefined: it is not. */
-  trouble: KeyTrouble | undefined;
+  blocked: KeyBlock | undefined;
   /** Until when, in Redis time. */
   until: number;
   limits: LimitState[];
@@ -65,7 +65,7 @@ function toKeyState(name: string, pool: Record<string, string>, limits: LimitSta
   return {
     name,
     active: Number(pool[`busy:${name}`] ?? 0),
-    trouble: until > now ? why : undefined,
+    blocked: until > now ? why : undefined,
     until,
     limits,
   };
