@@ -222,20 +222,30 @@ export function toRoute(input: s.Infer<typeof routeInput>): RouteConfig {
   return { chain, onCrash, ...(handsOver ? { providerBatches: true } : {}) };
 }
 
+/** The opposite of `toRoute`, for the admin api. */
+export function presentSettings({
+  chain,
+  onCrash,
+  providerBatches,
+}: RouteConfig): s.FieldsOf<typeof routeSettings> {
+  return { chain, on_crash: onCrash, provider_batches: providerBatches === true };
+}
+
 const { chain, onCrash, handsOver } = parts;
-const routeFields = { chain, on_crash: onCrash, provider_batches: handsOver };
+/** What can be set of a route. */
+export const routeSettings = { chain, on_crash: onCrash, provider_batches: handsOver };
 /** Another one after every change. It is the ETag of the route. */
 const version = s.text().about('Another one after every change; also its ETag.');
 const head = { id: s.text(), object: s.literal('route') };
 
-export const route = s.component('Route', { ...head, ...routeFields, created_at: moment, version });
+export const route = s.component('Route', { ...head, ...routeSettings, created_at: moment, version });
 export type Route = s.Infer<typeof route>;
 
 /** A route beside those of other workspaces. */
 export const placedRoute = s.fields({
   ...head,
   workspace: s.text(),
-  ...routeFields,
+  ...routeSettings,
   created_at: moment,
   version,
 });
