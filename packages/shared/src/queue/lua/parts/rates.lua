@@ -1,4 +1,4 @@
--- The limits per minute and the pools of provider keys. Only jobs with a field `rate` (queue/rates.lua) come here.
+-- The limits per minute and the pools of provider keys. Only jobs with a field `rate` (queue/rates.ts) come here.
 --
 -- A limit is a window of a minute in half seconds. It has the amount that was reserved in each of them, and the sum. A call
 -- counts in the half second in which it has reached the provider at the latest. While the call runs, that is ARRIVAL_MS after
