@@ -153,6 +153,7 @@ test('a chain is written as it is read', (t) => {
     'openai/gpt-4o-mini',
     'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
     'openai/gpt-4o,retries=1,when=context_length',
+    'openai/o1-pro,stall_timeout_ms=5000,api=responses,upstream_stream=false,on_crash=resume',
     'openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens+own/a,weight=2,drop=seed',
   ];
   const chain = texts.map(parseEntry);
@@ -164,7 +165,8 @@ test('a chain is written as it is read', (t) => {
     retries: 1,
   });
   t.like(chain[2], { retries: 1, when: 'context_length' });
-  t.deepEqual(chain[3], {
+  t.like(chain[3], { api: 'responses', upstream_stream: false, on_crash: 'resume' });
+  t.deepEqual(chain[4], {
     one_of: [
       {
         provider: 'openai',
@@ -182,6 +184,9 @@ test('a chain is written as it is read', (t) => {
     'openai/',
     'openai/a,timeout=1',
     'openai/a,retries=x',
+    'openai/a,api=none',
+    'openai/a,upstream_stream=maybe',
+    'openai/a,toString=true',
     'openai/a,',
     'openai/a,drop=',
     'openai/a,drop=a b',

@@ -110,14 +110,16 @@ export const fieldSettings = s.partial({
 });
 
 /** The outcome of an earlier call that an entry is for. Without it an entry is for every failure. */
-export const CONDITIONS = ['context_length'] as const;
-const when = s.optional(
+export const when = s.optional(
   s
-    .choice(...CONDITIONS)
+    .choice('context_length')
     .about(
       'context_length: only for requests that a model before it found too long. Absent: after any failure.',
     ),
 );
+
+/** The settings of an entry that take one of a few values, beside `when`. */
+export const entryChoices = { ...callSettings, upstream_stream: readsPieces, on_crash: resumes };
 
 /** A member of a group gets its weight's share of the group's requests. */
 const weight = s.optional(s.whole(WEIGHT).about({ default: 1 }));
@@ -131,9 +133,7 @@ function routeOf(provider: s.Shape<string>) {
     when,
     ...entryNumbers,
     ...fieldSettings,
-    ...callSettings,
-    upstream_stream: readsPieces,
-    on_crash: resumes,
+    ...entryChoices,
   };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
