@@ -112,6 +112,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'lua',
     'mutants',
     'release',
+    'route-form',
     'site',
     'user-packages',
   ],

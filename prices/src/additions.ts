@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
+import type { ModelPrices, RegistryModel } from '@sluice/shared/registry/document';
 
-type Tiers = Record<string, PriceEntry>;
+type Tiers = Record<string, ModelPrices>;
 
 /** Facts of a model that the package lacks. A model has prices here only when the package does not know it at all. */
-export interface Addition extends Omit<ModelEntry, 'prices'> {
-  prices?: PriceEntry;
+export interface Addition extends Omit<RegistryModel, 'prices'> {
+  prices?: ModelPrices;
   /** Service tiers of the long-context price. */
   long_context_tiers?: Tiers;
   source: string;
@@ -32,6 +32,6 @@ export function readAdditions(): Additions {
   return JSON.parse(readFileSync(new URL('../additions.json', import.meta.url), 'utf8')) as Additions;
 }
 
-export function nameOf({ provider, id }: Pick<ModelEntry, 'provider' | 'id'>): string {
+export function nameOf({ provider, id }: Pick<RegistryModel, 'provider' | 'id'>): string {
   return `${provider}/${id}`;
 }

@@ -1,8 +1,8 @@
 /** The registry: the package's prices and windows, with our additions on top. */
 import {
-  type ModelEntry,
   parseRegistryDocument,
   type RegistryDocument,
+  type RegistryModel,
 } from '@sluice/shared/registry/document';
 import { type Addition, type Additions, nameOf } from './additions.js';
 import { type PackageFacts, packageFacts } from './package-facts.js';
@@ -21,7 +21,7 @@ export function dayOf(version: string): string {
   return version.slice(0, '2026-11-15'.length);
 }
 
-function fromPackage(addition: Addition, known: PackageFacts, additions: Additions): ModelEntry {
+function fromPackage(addition: Addition, known: PackageFacts, additions: Additions): RegistryModel {
   const name = nameOf(addition);
   if (addition.prices)
     throw new Error(`the package knows ${name}: take its prices out of additions.json, or list what differs`);
@@ -40,7 +40,7 @@ export function withDifferences(known: PackageFacts, name: string, { differs }: 
   return facts as PackageFacts;
 }
 
-function fromUs(addition: Addition): ModelEntry {
+function fromUs(addition: Addition): RegistryModel {
   const { prices, source, as_of } = addition;
   if (!prices)
     throw new Error(`the package does not know ${nameOf(addition)}, and additions.json has no prices`);
@@ -48,7 +48,7 @@ function fromUs(addition: Addition): ModelEntry {
 }
 
 /** Field by field, so that all entries are written in the same order. */
-function toEntry(facts: Addition & PackageFacts, source: string, as_of: string): ModelEntry {
+function toEntry(facts: Addition & PackageFacts, source: string, as_of: string): RegistryModel {
   const { id, provider, prices, long_context_tiers: tiers } = facts;
   const longContext = facts.long_context?.map((step) => (tiers ? { ...step, service_tiers: tiers } : step));
   return {

@@ -1,8 +1,8 @@
-import type { ModelEntry, RegistryDocument } from '@sluice/shared/registry/document';
+import type { RegistryDocument, RegistryModel } from '@sluice/shared/registry/document';
 import { nameOf } from './additions.js';
 
 /** The figures of a model by the path to each: `prices.input`, `long_context[0].above`, `context_window`. */
-export function cellsOf(facts: Partial<ModelEntry>): Map<string, unknown> {
+export function cellsOf(facts: Partial<RegistryModel>): Map<string, unknown> {
   const { id: _, provider: __, source: ___, as_of: ____, capabilities, ...figures } = facts;
   const cells = new Map<string, unknown>();
   const walk = (value: unknown, path: string) => {

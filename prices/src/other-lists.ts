@@ -1,9 +1,9 @@
 /** Prices of the other providers that the package knows, as they are there. */
 import { OTHER_PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import {
-  type ModelEntry,
   parseRegistryDocument,
   type RegistryDocument,
+  type RegistryModel,
 } from '@sluice/shared/registry/document';
 import type { Additions } from './additions.js';
 import { dayOf, withDifferences } from './build-registry.js';
@@ -13,7 +13,7 @@ import { packageFacts } from './package-facts.js';
 export function buildOtherLists(additions: Additions, version: string): RegistryDocument {
   const { version: from, as_of } = additions.package;
   const models = OTHER_PRICE_LISTS.flatMap((list) =>
-    idsOf(list).flatMap((id): ModelEntry[] => {
+    idsOf(list).flatMap((id): RegistryModel[] => {
       const facts = packageFacts(list, id, dayOf(version));
       if (!facts) return [];
       const differing = withDifferences(facts, `${list}/${id}`, additions);

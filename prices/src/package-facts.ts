@@ -1,10 +1,10 @@
-import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
+import type { ModelPrices, RegistryModel } from '@sluice/shared/registry/document';
 import { EMBEDS } from '@sluice/shared/registry/model-registry';
 import { findModel, type PackagePrice, pricesOn, type TieredPrice } from './package-data.js';
 
 /** The package's facts of a model, in the registry's terms. It has no limits of output. */
 export type PackageFacts = Pick<
-  ModelEntry,
+  RegistryModel,
   'prices' | 'long_context' | 'fee_per_request' | 'context_window' | 'time_bands' | 'capabilities'
 >;
 
@@ -13,7 +13,7 @@ const EMBEDDING_MODEL = /embed/;
 
 type Price = number | TieredPrice | undefined;
 
-const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
+const CELLS: readonly (readonly [ours: keyof ModelPrices, theirs: string])[] = [
   ['input', 'input_mtok'],
   ['cached_input', 'cache_read_mtok'],
   ['cache_write', 'cache_write_mtok'],
@@ -54,14 +54,14 @@ function stepsOf(price: PackagePrice): Pick<PackageFacts, 'prices' | 'long_conte
 }
 
 /** For prompts of more than `above` tokens. */
-function pricesAt(price: PackagePrice, above: number): PriceEntry {
+function pricesAt(price: PackagePrice, above: number): ModelPrices {
   const cells = CELLS.flatMap(([ours, theirs]) => {
     const value = price[theirs];
     const base = typeof value === 'object' ? value.base : value;
     const reached = tiersOf(value).findLast(({ start }) => start <= above)?.price ?? base;
     return reached === undefined ? [] : [[ours, toWholePicodollars(reached)] as const];
   });
-  const { input, output, ...others } = Object.fromEntries(cells) as Partial<PriceEntry>;
+  const { input, output, ...others } = Object.fromEntries(cells) as Partial<ModelPrices>;
   if (input === undefined || output === undefined) throw new Error('a model has no price of input or output');
   const { cached_input, cache_write, cache_write_1h } = others;
   return {

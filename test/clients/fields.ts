@@ -1,7 +1,7 @@
 /** Fields that callers set without a thought, through every alias and every preset. Each has to be answered if a model can. */
 import type { ServerName } from '@sluice/simulator/dialect';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
-import { ALIASES, ROUNDS, ROUTES, STATES, type State, startClientsGateway, troubleOf } from './gateway.js';
+import { ALIASES, faultOf, ROUNDS, ROUTES, STATES, type State, startClientsGateway } from './gateway.js';
 
 type Fields = Record<string, unknown>;
 
@@ -141,7 +141,7 @@ export async function tryFields(states: readonly State[]): Promise<TriedFields> 
   try {
     for (const state of STATES.filter((each) => states.includes(each))) {
       gateway.simulator.clearScript();
-      const action = troubleOf(state, 'openai');
+      const action = faultOf(state, 'openai');
       for (const model of Object.values(PRESET_MODELS))
         if (action) gateway.simulator.script({ match: { model }, action });
       const routes = state === 'up' ? [...SERVER_NAMES, ...Object.keys(NEWER)] : SERVER_NAMES;

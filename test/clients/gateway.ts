@@ -70,7 +70,7 @@ const REFUSALS: Readonly<Record<Entry['provider'], unknown>> = {
   },
 };
 
-export function troubleOf(state: State, provider: Entry['provider']): Action | undefined {
+export function faultOf(state: State, provider: Entry['provider']): Action | undefined {
   if (state === 'up') return undefined;
   return state === 'down' ? { status: 500 } : { status: 400, body: REFUSALS[provider] };
 }
@@ -92,7 +92,7 @@ export async function startClientsGateway({ state, aliases } = ROUNDS[0] as Roun
   });
   gateway.simulator.script({ match: { model: 'gpt-slow' }, action: { delayMs: SLOW_MS } });
   for (const [first] of aliases.map((alias) => ROUTES[alias] ?? [])) {
-    const action = first && troubleOf(state, first.provider);
+    const action = first && faultOf(state, first.provider);
     if (action) gateway.simulator.script({ match: { model: first.model }, action });
   }
   return gateway;

@@ -121,8 +121,8 @@ async function runBatches(gateway: Gateway): Promise<void> {
 async function runExamples(gateway: Gateway, state: State): Promise<void> {
   for (const [name, example] of Object.entries(EXAMPLES)) {
     if (!wants(name) || !isHere(name, example.needs)) continue;
-    const trouble = await tryExample(example, gateway, state);
-    report(name, trouble === undefined ? [] : [trouble]);
+    const problem = await tryExample(example, gateway, state);
+    report(name, problem === undefined ? [] : [problem]);
   }
 }
 

@@ -78,7 +78,7 @@ test.serial('an erasure leaves what a new workspace of the same id has spent sin
   await writer.write([at(-20), at(1), at(4), ...younger, entryOf('other', 1, erasedAt - 1)]);
   await addErasure(owner, SCHEMA, { workspace: 'again', at: erasedAt });
   t.true(await hasErasure(owner, SCHEMA, 'again'), 'the id is not free yet');
-  await upkeep.turn();
+  await upkeep.work();
   t.false(await hasErasure(owner, SCHEMA, 'again'));
   const { rows } = await owner.query(
     `SELECT workspace, sum(requests)::int AS requests, sum(cost)::text AS cost FROM ${SCHEMA}.spend
@@ -179,7 +179,7 @@ test.serial('no entry leaves the log for a disk before everybody is told that so
     const { text } = entryOf('spilling', i, Date.now());
     await redis.xadd(names.requestLog, '*', 'entry', text);
   }
-  await t.throwsAsync(archiver.turn(), { message: 'PostgreSQL is away' });
+  await t.throwsAsync(archiver.work(), { message: 'PostgreSQL is away' });
   t.deepEqual(told, [500, 700]);
   t.is((await readArchiveState(redis, names)).spilled, 700);
 });

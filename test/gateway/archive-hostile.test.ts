@@ -162,7 +162,7 @@ test.serial('many workers that start at once make the tables once, and none fail
     rows.map(({ version }) => version),
     MIGRATIONS.map((_, i) => i + 1),
   );
-  await Promise.all(Array.from({ length: 8 }, () => new Upkeep(parts).turn()));
+  await Promise.all(Array.from({ length: 8 }, () => new Upkeep(parts).work()));
   for (let i = 0; i < 10; i++)
     await Promise.all(Array.from({ length: 8 }, () => grantInsertAndSelect(owner, schema, 'sluice')));
 });

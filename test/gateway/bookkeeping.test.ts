@@ -40,17 +40,17 @@ test.after.always(async () => {
   await gateway?.stop();
 });
 
-/** A trouble of Redis, by a setting of it. */
-function trouble(setting: string, on: string, off: string) {
+/** A fault of Redis, by a setting of it. */
+function faultOf(setting: string, on: string, off: string) {
   return {
     begin: () => gateway.redis.config('SET', setting, on),
     end: () => gateway.redis.config('SET', setting, off),
   };
 }
 /** Whatever may take memory is refused. */
-const FULL = trouble('maxmemory', '1', '0');
+const FULL = faultOf('maxmemory', '1', '0');
 /** Every write is refused. */
-const READ_ONLY = trouble('min-replicas-to-write', '1', '0');
+const READ_ONLY = faultOf('min-replicas-to-write', '1', '0');
 
 const calls = (provider = 'openai') =>
   gateway.simulator.calls.filter((call) => call.provider === provider).length;

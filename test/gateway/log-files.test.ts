@@ -73,16 +73,16 @@ const all = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
 test('each hour that is over is a file, and a busy one is several', async (t) => {
   const { writer, pass, place } = await stage('hours', 40);
   const files = writer('a');
-  await files.turn();
+  await files.work();
   t.deepEqual(readAll(place).ids, all(120), 'the third hour goes on');
   t.deepEqual(
     readAll(place).files.map((name) => name.slice(0, 13)),
     ['2026/11/15/16', '2026/11/15/16', '2026/11/15/17', '2026/11/15/17'],
   );
-  await files.turn();
+  await files.work();
   t.is(readAll(place).files.length, 4);
   pass(HOUR);
-  await files.turn();
+  await files.work();
   t.deepEqual(readAll(place).ids, all(150));
 });
 
@@ -99,16 +99,16 @@ test('a worker that dies before or after a file is there leaves it to another on
     close() {},
   };
   for (let i = 0; i < 4; i++) {
-    await t.throwsAsync(writer(`dead-${i}`, dying).turn(), { message: 'killed' });
+    await t.throwsAsync(writer(`dead-${i}`, dying).work(), { message: 'killed' });
     // Its lease runs out.
     pass(61_000);
   }
   // The lease of another one is from a clock that was far ahead.
   await redis.hset(names.archive, 'files:lease', Date.now() * 2);
   pass(2 * HOUR);
-  await Promise.all([writer('last').turn(), writer('other').turn()]);
+  await Promise.all([writer('last').work(), writer('other').work()]);
   pass(HOUR);
-  await writer('last').turn();
+  await writer('last').work();
   t.deepEqual(readAll(place).ids, all(150));
 });
 
@@ -119,15 +119,15 @@ test('a slow worker does not replace the whole file of a faster one with the res
   const frozen: FileStore = {
     async write(name, lines, gzip) {
       pass(61_000);
-      await writer('fast').turn();
+      await writer('fast').work();
       await redis.xtrim(names.requestLog, 'MINID', `${START + 2 * HOUR}-0`);
       await good.write(name, lines, gzip);
     },
     close() {},
   };
-  await writer('frozen', frozen).turn();
+  await writer('frozen', frozen).work();
   pass(HOUR);
-  await writer('fast').turn();
+  await writer('fast').work();
   t.deepEqual(readAll(place).ids, all(150));
 });
 
@@ -143,14 +143,14 @@ test('a slow worker that chose the end of a file before it was written does not 
     if (isFirst) {
       isFirst = false;
       pass(61_000);
-      await writer('fast').turn();
+      await writer('fast').work();
     }
     return entries;
   };
   Object.assign(own, { xrange: lookSlowly });
-  await writer('frozen', undefined, own).turn();
+  await writer('frozen', undefined, own).work();
   pass(HOUR);
-  await writer('fast').turn();
+  await writer('fast').work();
   t.deepEqual(readAll(place).ids, all(150));
 });
 
@@ -165,7 +165,7 @@ test('an erased end user’s entry that is in no file yet gets into one, without
       JSON.stringify({ id, workspace: 'w', user: 'u' }),
     );
   await add(1, 'late');
-  await writer('a').turn();
+  await writer('a').work();
   t.is(await eraseUser(redis, names, 'w', 'u', now), 1);
   const left = await redis.xrange(names.requestLog, '-', '+');
   t.deepEqual(JSON.parse(left.at(-1)?.[1][1] ?? ''), { id: 'late', workspace: 'w' });
@@ -207,12 +207,12 @@ test('an end user who is erased while a file is written is not in it, and the en
     close() {},
   };
   pass(HOUR);
-  await writer('a', store).turn();
+  await writer('a', store).work();
   t.true(isErased);
   t.deepEqual(readAll(place).ids, all(150));
   // The entry that replaces it has the time of the test's Redis.
   pass(Date.now() + 2 * HOUR);
-  await writer('a', store).turn();
+  await writer('a', store).work();
   t.deepEqual(readAll(place).ids, [...all(150), 'erased']);
 });
 
@@ -226,7 +226,7 @@ test('an erased end user’s entry that a file has already is in no later one', 
     JSON.stringify({ id: 'written', workspace: 'w', user: 'u' }),
   );
   pass(HOUR);
-  await writer('a').turn();
+  await writer('a').work();
   t.deepEqual(readAll(place).ids, [...all(150), 'written']);
   // PostgreSQL lacks it, so it stays in the log.
   await redis.xgroup('CREATE', names.requestLog, 'archive', '0');
@@ -234,7 +234,7 @@ test('an erased end user’s entry that a file has already is in no later one', 
   t.is(await redis.xlen(names.requestLog), 151);
   await redis.xadd(names.requestLog, '*', 'entry', JSON.stringify({ id: 'later' }));
   pass(Date.now() + 2 * HOUR);
-  await writer('a').turn();
+  await writer('a').work();
   t.deepEqual(readAll(place).ids, [...all(150), 'written', 'later']);
   t.is(await oldestOutsideFiles(redis, names), undefined, 'the files have all of the log');
 });

@@ -52,6 +52,6 @@ const files = new LogFiles({
   },
   maxEntries,
 });
-await files.turn();
+await files.work();
 redis.disconnect();
 store.close();

@@ -85,8 +85,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/backlog-share',
     file: 'packages/shared/src/queue/lua/parts/is-full.lua',
-    from: 'if math.floor(tag * STEP) / STEP >= lastTag then',
-    to: 'if math.floor(tag * STEP) / STEP >= 0 then',
+    from: 'if math.floor(turn * STEP) / STEP >= lastTurn then',
+    to: 'if math.floor(turn * STEP) / STEP >= 0 then',
   },
   {
     test: 'gateway/bad-input',

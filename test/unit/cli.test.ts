@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { findAdmin } from '@sluice/cli/admin/address';
 import { warningsAbout } from '@sluice/cli/apply/check-config';
 import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
-import { parseMoment, parseSpan, parseWhen } from '@sluice/cli/arguments/parse-arguments';
+import { parseDuration, parseMoment, parseWhen } from '@sluice/cli/arguments/parse-arguments';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { workersFor } from '@sluice/cli/commands/processes';
-import { fromNow, moment, span } from '@sluice/cli/output/format';
+import { duration, fromNow, moment } from '@sluice/cli/output/format';
 import { createStyle } from '@sluice/cli/output/style';
 import { table } from '@sluice/cli/output/table';
 import { freePort } from '@sluice/cli/start/free-port';
@@ -106,15 +106,15 @@ test('moments and spans are written for people', (t) => {
   t.is(fromNow('2026-11-17T12:00:00Z', now), 'in 2 d');
   t.is(fromNow('2026-11-15T12:00:00.500Z', now), 'now');
   t.is(fromNow(null, now), 'never');
-  t.is(span(20), '20 ms');
+  t.is(duration(20), '20 ms');
   t.regex(moment('2026-11-15T12:00:00Z'), /^2026-11-1[456] \d\d:\d\d:00 \S+$/);
 });
 
 test('time spans and moments are read, and nonsense is not', (t) => {
-  t.is(parseSpan('90s'), 90_000);
-  t.is(parseSpan('2w'), 14 * 86_400_000);
+  t.is(parseDuration('90s'), 90_000);
+  t.is(parseDuration('2w'), 14 * 86_400_000);
   for (const text of ['', '7', 'd', '-1d', '1.5h', '7 d', '1y'])
-    t.throws(() => parseSpan(text), undefined, text);
+    t.throws(() => parseDuration(text), undefined, text);
   t.is(parseMoment('future')('2027-01-31'), '2027-01-31T00:00:00.000Z');
   t.is(parseMoment('future')('2027-01-31T12:00:00+01:00'), '2027-01-31T11:00:00.000Z');
   t.true(Date.parse(parseMoment('future')('1h')) > Date.now() + 3_500_000);
@@ -153,6 +153,7 @@ test('a chain is written as it is read', (t) => {
     'openai/gpt-4o-mini',
     'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
     'openai/gpt-4o,retries=1,when=context_length',
+    'openai/o1-pro,stall_timeout_ms=5000,api=responses,upstream_stream=false,on_crash=resume',
     'openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens+own/a,weight=2,drop=seed',
   ];
   const chain = texts.map(parseEntry);
@@ -164,7 +165,8 @@ test('a chain is written as it is read', (t) => {
     retries: 1,
   });
   t.like(chain[2], { retries: 1, when: 'context_length' });
-  t.deepEqual(chain[3], {
+  t.like(chain[3], { api: 'responses', upstream_stream: false, on_crash: 'resume' });
+  t.deepEqual(chain[4], {
     one_of: [
       {
         provider: 'openai',
@@ -182,6 +184,9 @@ test('a chain is written as it is read', (t) => {
     'openai/',
     'openai/a,timeout=1',
     'openai/a,retries=x',
+    'openai/a,api=none',
+    'openai/a,upstream_stream=maybe',
+    'openai/a,toString=true',
     'openai/a,',
     'openai/a,drop=',
     'openai/a,drop=a b',

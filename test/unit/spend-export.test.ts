@@ -1,6 +1,6 @@
 /** FOCUS files: who sends the bill, whose tags a line has, and that lines add up to the ledger. */
 import { withRest } from '@sluice/admin/spend/rest';
-import { noSums, type SpendAnswer, type SpendRow } from '@sluice/admin/spend/spend';
+import { noSums, type SpendResult, type SpendRow } from '@sluice/admin/spend/spend';
 import { focusCsv } from '@sluice/admin/spend/spend-export';
 import { PRESETS } from '@sluice/shared/contract/presets';
 import { companyAt } from '@sluice/shared/contract/price-lists';
@@ -23,7 +23,7 @@ test('the address of a provider tells who sends its bill', (t) => {
 
 const sums = (requests: bigint, cost: bigint) => ({ ...noSums(), requests, cost });
 const group = { day: '2026-11-15', workspace: 'demo', route: 'fast', provider: 'ours', model: 'gpt-4o' };
-const answerOf = (rows: SpendRow[]): SpendAnswer => ({
+const answerOf = (rows: SpendRow[]): SpendResult => ({
   ...{ rows, total: noSums(), others: [], groups: rows.length, isComplete: true },
 });
 

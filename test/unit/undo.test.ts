@@ -1,4 +1,5 @@
 import type { AuditRecord } from '@sluice/shared/admin-api';
+import { keyChange } from '@sluice/shared/contract/key';
 import { differencesOf, undoOf } from '@sluice/shared/contract/undo';
 import test from 'ava';
 
@@ -96,4 +97,10 @@ test('a change is taken back by an ordinary request, and what cannot be is told 
     { action: 'POST /reload' },
   ])
     t.true('reason' in undoOf(record(part)), part.action);
+});
+
+test('whatever can be changed of a key is put back', (t) => {
+  const before = Object.fromEntries(Object.keys(keyChange.schema).map((name) => [name, `old ${name}`]));
+  const undo = undoOf(record({ action: 'PATCH /keys/{id}', path: '/keys/k1', before, after: {} }));
+  t.deepEqual('body' in undo && undo.body, before);
 });

@@ -19,11 +19,11 @@ export function App() {
   }, []);
   const theme = useTheme();
   const zone = useTimeZone();
-  const { person, trouble, oidc, link, signIn, signOut, onEnded } = useSignedIn();
+  const { person, problem, oidc, link, signIn, signOut, onEnded } = useSignedIn();
   if (person === undefined)
-    return trouble === undefined ? <Splash /> : <Empty title={trouble}>Trying again …</Empty>;
+    return problem === undefined ? <Splash /> : <Empty title={problem}>Trying again …</Empty>;
   if (link !== undefined) return <FollowLink link={link} oidc={oidc} person={person} onSignedIn={signIn} />;
-  if (person === null) return <SignIn trouble={trouble} oidc={oidc} onSignedIn={signIn} />;
+  if (person === null) return <SignIn problem={problem} oidc={oidc} onSignedIn={signIn} />;
   if (person.grants.length === 0)
     return (
       <Empty title="You have no role here.">

@@ -7,7 +7,7 @@ import type { Person } from './signed-in.js';
 export type PageComponent = FunctionComponent<{ place: Place }>;
 
 /** A page's modules come when it is first wanted; while somebody signs in they are fetched ahead. */
-export interface PageEntry {
+export interface PageInfo {
   name: string;
   load(): Promise<PageComponent>;
   /** The people who have use for the page. Absent: everybody. */
@@ -16,7 +16,7 @@ export interface PageEntry {
 
 interface PageGroup {
   title: string;
-  pages: Readonly<Record<string, PageEntry>>;
+  pages: Readonly<Record<string, PageInfo>>;
 }
 
 export const PAGE_GROUPS: readonly PageGroup[] = [
@@ -96,7 +96,7 @@ export const PAGE_GROUPS: readonly PageGroup[] = [
 
 const PAGES = new Map(PAGE_GROUPS.flatMap(({ pages }) => Object.entries(pages)));
 
-export function findPage(page: string): PageEntry | undefined {
+export function findPage(page: string): PageInfo | undefined {
   return PAGES.get(page);
 }
 
@@ -105,7 +105,7 @@ export function fetchAhead(): void {
 }
 
 /** Leaves out the pages that the person has no use for, and the groups that are empty then. */
-export function pageGroupsFor(person: Person): { title: string; pages: [page: string, PageEntry][] }[] {
+export function pageGroupsFor(person: Person): { title: string; pages: [page: string, PageInfo][] }[] {
   return PAGE_GROUPS.map(({ title, pages }) => ({
     title,
     pages: Object.entries(pages).filter(([, { isFor }]) => isFor?.(person) ?? true),

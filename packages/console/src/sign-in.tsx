@@ -11,12 +11,12 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 type OnSignedIn = (person: Person | null) => void;
 
 interface SignInProps {
-  trouble: string | undefined;
+  problem: string | undefined;
   oidc: string | null | undefined;
   onSignedIn: OnSignedIn;
 }
 
-export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
+export function SignIn({ problem, oidc, onSignedIn }: SignInProps) {
   const [token, setToken] = useState('');
   const [mistake, setMistake] = useState<string | undefined>();
   const { signIn, error, busy } = useSignIn(onSignedIn);
@@ -30,7 +30,7 @@ export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
     setMistake(isSendable ? undefined : why);
     if (isSendable) signIn({ token });
   };
-  const shown = mistake ?? (error ? explain(error) : trouble);
+  const shown = mistake ?? (error ? explain(error) : problem);
   return (
     <Card onSubmit={submit}>
       {shown !== undefined && <Notice tone="bad">{shown}</Notice>}
@@ -76,7 +76,7 @@ export function FollowLink({ link, oidc, person, onSignedIn }: FollowLinkProps) 
   useEffect(() => {
     if (!person) signIn({ link });
   }, []);
-  if (error && !person) return <SignIn trouble={error.message} oidc={oidc} onSignedIn={onSignedIn} />;
+  if (error && !person) return <SignIn problem={error.message} oidc={oidc} onSignedIn={onSignedIn} />;
   if (!person) return null;
   return (
     <Card onSubmit={() => signIn({ link })}>

@@ -18,7 +18,7 @@ interface State {
   /** Null: nobody. Undefined: not known yet. */
   person?: Person | null;
   /** Why nobody is, or why that is not known. */
-  trouble?: string;
+  problem?: string;
   /** What the button says that leads to single sign-on; null: there is none. */
   oidc?: string | null;
 }
@@ -33,10 +33,10 @@ export function useSignedIn() {
       new AdminClient(() => {}).get<SignedIn>('/session').then(
         ({ person, oidc }) => {
           if (person) returnToPlace();
-          setState({ person, oidc, ...(failure === undefined ? {} : { trouble: failure }) });
+          setState({ person, oidc, ...(failure === undefined ? {} : { problem: failure }) });
         },
         () => {
-          setState({ trouble: 'The gateway does not answer.' });
+          setState({ problem: 'The gateway does not answer.' });
           timer = setTimeout(ask, RETRY_MS);
         },
       );
@@ -59,7 +59,7 @@ export function useSignedIn() {
   }, []);
   const way = state.person?.way;
   const onEnded = useCallback(() => {
-    if (way !== 'proxy') return become({ person: null, trouble: 'Your session has ended. Sign in again.' });
+    if (way !== 'proxy') return become({ person: null, problem: 'Your session has ended. Sign in again.' });
     // The proxy in front signs people in when the page itself is asked for.
     rememberPlace();
     location.reload();

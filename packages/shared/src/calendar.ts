@@ -1,3 +1,7 @@
+/**
+ * Days, months and windows of time. The latest answers are kept, because every request asks for the same few. They are facts of
+ * the calendar and never change; only their number is bounded.
+ */
 const DAY_MS = 86_400_000;
 
 let latest = { number: -1, day: '', month: '' };
@@ -12,7 +16,6 @@ export function monthOf(time: number): string {
   return lookUp(time).month;
 }
 
-// The latest answer is kept, because every request asks for today.
 function lookUp(time: number): typeof latest {
   const number = Math.floor(time / DAY_MS);
   if (number !== latest.number) {

@@ -1,6 +1,6 @@
+/** The ids of requests. Random bytes are drawn in blocks: one system call serves hundreds of ids. No byte is used twice. */
 import { randomBytes } from 'node:crypto';
 
-// Random bytes are drawn in blocks: one system call serves hundreds of ids.
 const BLOCK = 4096;
 const ID_BYTES = 15;
 let block = Buffer.alloc(0);

@@ -73,7 +73,7 @@ export function mergeUsage(usage: Fields, override: Fields | undefined): Fields 
   return merged;
 }
 
-/** Text of a message's last text part: several parts and several merged turns still give the same marker. */
+/** Text of a message's last text part: several parts and several merged messages still give the same marker. */
 export function lastText(content: unknown): string | undefined {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return undefined;

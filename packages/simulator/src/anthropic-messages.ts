@@ -1,7 +1,8 @@
 import { type Block, checkContent, checkNonEmptyText } from './anthropic-content.js';
 import { checkFields, checkList, checkNoExtras, checkOneOf, refuse } from './anthropic-refusals.js';
 
-interface Turn {
+/** Consecutive messages of one role are one. */
+interface MergedMessage {
   role: string;
   /** Index of its first message, for error texts. */
   index: number;
@@ -13,7 +14,7 @@ const FIELDS = new Set(['role', 'content']);
 export function checkMessages(messages: unknown): void {
   checkList(messages, 'messages');
   if (messages.length === 0) throw refuse('messages: at least one message is required');
-  const turns: Turn[] = [];
+  const merged: MergedMessage[] = [];
   for (const [i, message] of messages.entries()) {
     const at = `messages.${i}`;
     checkFields(message, at);
@@ -26,14 +27,13 @@ export function checkMessages(messages: unknown): void {
     checkNoExtras(message, FIELDS, `${at}.`);
     const blocks = checkContent(message.content, `${at}.content`);
     checkBlocks(blocks, message.role, i, i === messages.length - 1);
-    // Consecutive turns of one role are one turn upstream.
-    const last = turns.at(-1);
+    const last = merged.at(-1);
     if (last?.role === message.role) last.blocks.push(...blocks);
-    else turns.push({ role: message.role, index: i, blocks: [...blocks] });
+    else merged.push({ role: message.role, index: i, blocks: [...blocks] });
   }
-  if (turns[0]?.role !== 'user') throw refuse('messages: first message must use the "user" role');
-  checkToolPairs(turns);
-  checkEnding(turns.at(-1));
+  if (merged[0]?.role !== 'user') throw refuse('messages: first message must use the "user" role');
+  checkToolPairs(merged);
+  checkEnding(merged.at(-1));
 }
 
 function checkBlocks(blocks: readonly Block[], role: string, i: number, final: boolean): void {
@@ -56,11 +56,11 @@ function checkBlocks(blocks: readonly Block[], role: string, i: number, final: b
   }
 }
 
-function checkToolPairs(turns: readonly Turn[]): void {
+function checkToolPairs(merged: readonly MergedMessage[]): void {
   const seen = new Set<unknown>();
   let open = new Set<unknown>();
   let openIndex = 0;
-  for (const { role, index, blocks } of turns) {
+  for (const { role, index, blocks } of merged) {
     if (role === 'user') checkResults(blocks, index, open, openIndex);
     open = new Set();
     openIndex = index;
@@ -74,7 +74,7 @@ function checkToolPairs(turns: readonly Turn[]): void {
   if (open.size > 0) throw unanswered(open, openIndex);
 }
 
-/** Results come first in the turn; whatever follows other content counts as missing. */
+/** Results come first in the message; whatever follows other content counts as missing. */
 function checkResults(blocks: readonly Block[], index: number, open: Set<unknown>, openIndex: number): void {
   let leading = true;
   for (const [i, { type, tool_use_id: id }] of blocks.entries()) {
@@ -98,8 +98,8 @@ function unanswered(ids: ReadonlySet<unknown>, index: number) {
   );
 }
 
-function checkEnding(turn: Turn | undefined): void {
-  const last = turn?.role === 'assistant' ? turn.blocks.at(-1) : undefined;
+function checkEnding(final: MergedMessage | undefined): void {
+  const last = final?.role === 'assistant' ? final.blocks.at(-1) : undefined;
   if (last?.type === 'text' && /\s$/.test(String(last.text))) {
     throw refuse('messages: final assistant content cannot end with trailing whitespace');
   }

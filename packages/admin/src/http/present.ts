@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Key, List, Route, Workspace } from '@sluice/shared/admin-api';
 import { presentLimits } from '@sluice/shared/contract/limits';
 import { presentClasses } from '@sluice/shared/contract/priority';
+import { presentSettings } from '@sluice/shared/contract/route';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
 export function list<T>(data: T[]): List<T> {
@@ -47,10 +48,7 @@ export function presentRoute(alias: string, route: RouteRecord): Route {
   return {
     id: alias,
     object: 'route',
-    chain: route.chain,
-    on_crash: route.onCrash,
-    provider_batches: route.providerBatches === true,
-    warm_prefix_tokens: route.warmPrefixTokens ?? null,
+    ...presentSettings(route),
     created_at: iso(route.created),
     version: versionOf(route),
   };

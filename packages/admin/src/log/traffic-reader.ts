@@ -14,7 +14,7 @@ import { STEP_SQL, Traffic } from './traffic.js';
 /** More groups than these would take too long to pass on. */
 const MAX_GROUPS = 200_000;
 
-export interface TrafficSpan {
+export interface TrafficPeriod {
   since: number;
   until: number;
   bucketMs: number;
@@ -32,8 +32,8 @@ export class TrafficReader {
   ) {}
 
   /** `begins`: before this moment nothing is counted, in ms. */
-  async read(span: TrafficSpan): Promise<{ traffic: Traffic; begins: number | undefined }> {
-    const { since, until, bucketMs, buckets, workspaces } = span;
+  async read(period: TrafficPeriod): Promise<{ traffic: Traffic; begins: number | undefined }> {
+    const { since, until, bucketMs, buckets, workspaces } = period;
     const traffic = new Traffic(since, bucketMs, buckets);
     const hashes = workspaces && new Set([...workspaces].map(hash));
     const oldest = await this.log.visit(since, (request) => {
@@ -41,12 +41,12 @@ export class TrafficReader {
     });
     const begins = oldest === undefined ? undefined : Number(oldest.split('-')[0]);
     if (begins !== undefined && begins <= since) return { traffic, begins };
-    const isWhole = await this.#addArchived(traffic, span, oldest);
+    const isWhole = await this.#addArchived(traffic, period, oldest);
     return { traffic, begins: isWhole ? since : begins };
   }
 
   /** False when PostgreSQL is away, or lacks entries that Redis no longer has. */
-  async #addArchived(traffic: Traffic, span: TrafficSpan, oldest: string | undefined): Promise<boolean> {
+  async #addArchived(traffic: Traffic, period: TrafficPeriod, oldest: string | undefined): Promise<boolean> {
     if (!this.archive) return false;
     try {
       const state = await readArchiveState(this.redis, this.names);
@@ -59,7 +59,7 @@ export class TrafficReader {
         if (between.length > 0) return false;
       }
       const { archive } = this;
-      return await archive.ask(() => addArchived(archive, traffic, span, boundary));
+      return await archive.ask(() => addArchived(archive, traffic, period, boundary));
     } catch {
       // The reader has put the reason into the log of the process.
       return false;
@@ -87,7 +87,7 @@ interface Group {
 async function addArchived(
   archive: ArchiveReader,
   traffic: Traffic,
-  { since, until, bucketMs, workspaces }: TrafficSpan,
+  { since, until, bucketMs, workspaces }: TrafficPeriod,
   boundary: string,
 ): Promise<boolean> {
   const where = new Conditions();

@@ -22,7 +22,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { iso } from '../http/present.js';
 import { refuse } from '../http/read-input.js';
 import { daysOfMonth } from '../spend/local-day.js';
-import type { SpendAnswer, SpendQuestion } from '../spend/spend.js';
+import type { SpendQuestion, SpendResult } from '../spend/spend.js';
 import { compare, keyOf } from './compare.js';
 import { type Invoice, InvoiceMistake } from './invoice.js';
 import { familyOf } from './model-family.js';
@@ -37,7 +37,7 @@ export interface ReconcileParts {
   adjustments: Adjustments;
   providers: ReadonlyMap<string, ProviderConfig>;
   registry(): ModelRegistry;
-  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+  readSpend(question: SpendQuestion): Promise<SpendResult>;
 }
 
 export interface ReconcileQuestion {

@@ -10,7 +10,7 @@ import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../http/present.js';
 import { readInput } from '../http/read-input.js';
 import { type LimitUse, leftOf, refusingSinceOf } from '../spend/budget.js';
-import type { SpendAnswer, SpendQuestion } from '../spend/spend.js';
+import type { SpendQuestion, SpendResult } from '../spend/spend.js';
 
 const AT_ONCE = 250;
 const PACE_DAYS = 7;
@@ -20,7 +20,7 @@ export interface BudgetParts {
   clock: Clock;
   snapshot: DirectorySnapshot;
   readLimitUse(workspace: string): Promise<LimitUse>;
-  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+  readSpend(question: SpendQuestion): Promise<SpendResult>;
 }
 
 interface Budget {
@@ -72,7 +72,7 @@ function usedShare({ amount, use }: Budget): number {
 }
 
 /** The spend in USD a day. It counts from the first day with spend in the last week until now. */
-function paceOf(workspace: string, { rows }: SpendAnswer, now: number): number {
+function paceOf(workspace: string, { rows }: SpendResult, now: number): number {
   const own = rows.filter(({ group }) => group.workspace === workspace);
   // Rows are sorted by day.
   const first = own[0]?.group.day;

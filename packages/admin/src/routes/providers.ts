@@ -116,12 +116,12 @@ function present(
   };
 }
 
-function presentKey({ name, active, trouble, until, limits }: KeyState, weight?: number): ProviderKeyInfo {
+function presentKey({ name, active, blocked, until, limits }: KeyState, weight?: number): ProviderKeyInfo {
   return {
     name,
     active,
-    state: trouble ?? 'open',
-    until: trouble ? iso(until) : null,
+    state: blocked ?? 'open',
+    until: blocked ? iso(until) : null,
     weight: weight ?? null,
     limits: limits.map(presentLimit),
   };

@@ -15,7 +15,7 @@ import { readInput } from '../http/read-input.js';
 import { type AdjustedRow, readAdjusted } from '../spend/adjusted.js';
 import { daysOfMonth } from '../spend/local-day.js';
 import { withRest } from '../spend/rest.js';
-import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend/spend.js';
+import { noSums, type SpendQuestion, type SpendResult, type SpendRow } from '../spend/spend.js';
 import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend/spend-export.js';
 import { daysOf, needsArchive, toSpendQuestion } from '../spend/spend-question.js';
 import { STATEMENT_PARTS, statementCsv, statementPage } from '../spend/statement.js';
@@ -30,9 +30,9 @@ export interface SpendParts {
   clock: Clock;
   adjustments: Adjustments;
   /** From the ledger in Redis. */
-  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+  readSpend(question: SpendQuestion): Promise<SpendResult>;
   /** From PostgreSQL, where there is one. */
-  readArchiveSpend: ((question: SpendQuestion) => Promise<SpendAnswer>) | undefined;
+  readArchiveSpend: ((question: SpendQuestion) => Promise<SpendResult>) | undefined;
 }
 
 /** /spend: what was spent, summed; and a workspace's monthly statement. */
@@ -40,7 +40,7 @@ export function addSpendRoutes(
   router: Router,
   { directory, providers, clock, adjustments, readSpend, readArchiveSpend }: SpendParts,
 ): void {
-  const read = (question: SpendQuestion): Promise<SpendAnswer> => {
+  const read = (question: SpendQuestion): Promise<SpendResult> => {
     if (!needsArchive(question)) return readSpend(question);
     if (readArchiveSpend) return readArchiveSpend(question);
     throw new GatewayError(
@@ -51,7 +51,7 @@ export function addSpendRoutes(
   };
 
   /** The archive knows the tags, and the ledger also what came before the archive. What only the ledger has gets no tags. */
-  const readTagged = async (asked: SpendQuestion): Promise<SpendAnswer> => {
+  const readTagged = async (asked: SpendQuestion): Promise<SpendResult> => {
     if (!readArchiveSpend) return read(asked);
     const tagged = await readArchiveSpend({ ...asked, by: [...asked.by, 'tags'] });
     if (needsArchive(asked)) return tagged;

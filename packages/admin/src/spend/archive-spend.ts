@@ -20,8 +20,8 @@ import {
   finishSpend,
   type GroupField,
   noSums,
-  type SpendAnswer,
   type SpendQuestion,
+  type SpendResult,
   type SpendRow,
 } from './spend.js';
 
@@ -46,7 +46,7 @@ export class ArchiveSpend {
     private readonly names: KeyNames,
   ) {}
 
-  async read(question: SpendQuestion): Promise<SpendAnswer> {
+  async read(question: SpendQuestion): Promise<SpendResult> {
     const { entries, isComplete } = await this.#tail();
     return this.archive.ask(() =>
       inTransaction(this.archive.database, async (connection) => {

@@ -1,8 +1,8 @@
 /** What the ledger has beyond the rows of the archive, as rows of their own: together they are the ledger's sums. */
-import { addSums, COLUMNS, noSums, type SpendAnswer, type SpendRow } from './spend.js';
+import { addSums, COLUMNS, noSums, type SpendResult, type SpendRow } from './spend.js';
 
 /** `archive` was read first and has the same rows, divided further by tags. */
-export function withRest(archive: SpendAnswer, ledger: SpendAnswer): SpendAnswer {
+export function withRest(archive: SpendResult, ledger: SpendResult): SpendResult {
   const keyOf = ({ day, workspace, route, provider, model }: SpendRow['group']) =>
     JSON.stringify([day, workspace, route, provider, model]);
   const known = new Map<string, SpendRow['sums']>();

@@ -46,7 +46,7 @@ export interface SpendRow {
   sums: Record<Column, bigint>;
 }
 
-export interface SpendAnswer {
+export interface SpendResult {
   rows: SpendRow[];
   total: SpendRow['sums'];
   /** One row per day if days were asked for. Empty when every group has a row. */
@@ -62,7 +62,7 @@ export async function readSpend(
   redis: Redis,
   names: KeyNames,
   question: SpendQuestion,
-): Promise<SpendAnswer> {
+): Promise<SpendResult> {
   const { by, top } = question;
   const fields = by.filter((field) => !isPeriod(field));
   const byDay = fields.length < by.length;
@@ -95,7 +95,7 @@ async function sumLedger(
   { from, to, by, filter, workspaces }: SpendQuestion,
   groupOf: GroupOf,
   byDay: boolean,
-): Promise<Pick<SpendAnswer, 'rows' | 'total' | 'groups'>> {
+): Promise<Pick<SpendResult, 'rows' | 'total' | 'groups'>> {
   const periods = by.filter(isPeriod);
   const periodOf = (day: string): Group =>
     Object.fromEntries(periods.map((field) => [field, field === 'day' ? day : day.slice(0, 7)]));
@@ -171,7 +171,7 @@ export function addSums(sums: SpendRow['sums'], more: Partial<SpendRow['sums']>)
 export function finishSpend(
   all: readonly SpendRow[],
   { by, top }: SpendQuestion,
-): Omit<SpendAnswer, 'isComplete'> {
+): Omit<SpendResult, 'isComplete'> {
   const fields = by.filter((field) => !isPeriod(field));
   const total = noSums();
   const whole = new Map<string, bigint>();

@@ -199,10 +199,10 @@ export class SharedGauges {
 
   #showRates(provider: string, { limits, keys }: RateState): void {
     this.#showLimits(provider, '', limits);
-    for (const { name: account, active, trouble, limits } of keys) {
+    for (const { name: account, active, blocked, limits } of keys) {
       this.#keyActive.set({ provider, account }, active);
       for (const reason of ['limited', 'refused'] as const)
-        this.#keyBlocked.set({ provider, account, reason }, trouble === reason ? 1 : 0);
+        this.#keyBlocked.set({ provider, account, reason }, blocked === reason ? 1 : 0);
       this.#showLimits(provider, account, limits);
     }
   }

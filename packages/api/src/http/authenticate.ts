@@ -1,3 +1,8 @@
+/**
+ * Finds the key of a request. A connection mostly sends the same key again, so the latest right one of each socket is kept, and
+ * found without a digest. It holds only while the cache that it came from is valid: a revoked key is refused here as soon as
+ * there. Wrong keys are not kept; `wrong-keys.ts` slows them down.
+ */
 import type { Socket } from 'node:net';
 import { isWellFormedKey } from '@sluice/shared/contract/gateway-key';
 import type { KeyRecord, RevokedKey, StoredKey } from '@sluice/shared/directory/directory';

@@ -29,8 +29,8 @@ export async function closeServer(server: Server, { idleMs, drainMs }: Grace): P
 }
 
 /**
- * Runs `close` when no connection waits to be accepted, because the system would reset it. Node accepts one in each turn of
- * its event loop, so none waits after a turn without a new one.
+ * Runs `close` when no connection waits to be accepted, because the system would reset it. Node accepts one in each tick of
+ * its event loop, so none waits after a tick without a new one.
  */
 function whenNobodyWaits(server: Server, close: () => void): void {
   let all = 0;

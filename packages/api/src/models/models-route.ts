@@ -8,7 +8,7 @@ import type { Catalogue } from '../cell/catalogue.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { Sought } from './sought.js';
 
-interface ModelEntry {
+interface ListedModel {
   id: string;
   object: 'model';
   created: number;
@@ -21,14 +21,14 @@ export async function listModels(
   workspace: string,
   directory: Directory,
   catalogue: Catalogue,
-): Promise<ModelEntry[]> {
+): Promise<ListedModel[]> {
   const [routes, record] = await Promise.all([
     directory.listRoutes(workspace),
     directory.findWorkspace(workspace),
   ]);
   const endpointOf = (entry: Pick<ChainEntry, 'provider' | 'model'> | undefined) =>
     entry && catalogue.embeds(entry) ? ({ endpoint: '/v1/embeddings' } as const) : {};
-  const aliases = [...routes].map(([alias, { chain, created }]): ModelEntry => {
+  const aliases = [...routes].map(([alias, { chain, created }]): ListedModel => {
     const [first] = entriesOf(chain);
     return {
       id: alias,
@@ -42,7 +42,7 @@ export async function listModels(
   const models = [
     ...aliases,
     ...direct.map(
-      ({ id, created, provider }): ModelEntry => ({
+      ({ id, created, provider }): ListedModel => ({
         id,
         object: 'model',
         created,

@@ -55,12 +55,7 @@ function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorks
     name,
     models: models ?? undefined,
     limits: toLimits(limits),
-    routes: new Map(
-      routes.map(({ id, chain, on_crash, provider_batches, warm_prefix_tokens }) => [
-        id,
-        toRoute({ chain, on_crash, provider_batches, warm_prefix_tokens }),
-      ]),
-    ),
+    routes: new Map(routes.map((route) => [route.id, toRoute(route)])),
     keys: keys.map(toKnownKey),
   };
 }

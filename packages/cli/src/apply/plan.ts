@@ -9,7 +9,7 @@ import type { GatewayConfig, WorkspaceConfig } from '@sluice/shared/config/gatew
 import { entriesOf, isGroup } from '@sluice/shared/contract/chain';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import type { KeyPriority } from '@sluice/shared/contract/priority';
-import type { RouteConfig, RouteEntry } from '@sluice/shared/contract/route';
+import { presentSettings, type RouteConfig, type RouteEntry } from '@sluice/shared/contract/route';
 
 export interface KnownKey extends KeyPriority {
   id: string;
@@ -145,11 +145,7 @@ function planRoute(
     const reason = `the running gateway has no provider ${unknown}; put it into the gateway.yaml of its processes, or add it with sluice providers set`;
     return { kind: 'route', action: 'refuse', workspace, name, before, after, reason };
   }
-  const same =
-    before?.onCrash === after.onCrash &&
-    (before.providerBatches ?? false) === (after.providerBatches ?? false) &&
-    before.warmPrefixTokens === after.warmPrefixTokens &&
-    isDeepStrictEqual(before.chain.map(mentionedEntry), after.chain.map(mentionedEntry));
+  const same = before !== undefined && isDeepStrictEqual(settingsOf(before), settingsOf(after));
   return { kind: 'route', action: actionFor(before, same), workspace, name, before, after };
 }
 
@@ -240,6 +236,10 @@ function actionFor(before: unknown, same: boolean): Action {
 
 function keepUnmentioned(before: LimitsConfig, file: LimitsConfig): LimitsConfig {
   return { ...before, ...mentioned(file) };
+}
+
+function settingsOf(route: RouteConfig): object {
+  return { ...presentSettings(route), chain: route.chain.map(mentionedEntry) };
 }
 
 function mentionedEntry(entry: RouteEntry): object {

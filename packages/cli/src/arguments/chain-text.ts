@@ -1,25 +1,42 @@
 /**
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. Fields that a model does not get, or gets
- * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`. `api=responses` is the
- * endpoint, and with `upstream_stream=true` answers are read in pieces.
+ * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`.
  */
 import { isGroup } from '@sluice/shared/contract/chain';
 import {
-  CONDITIONS,
+  entryChoices,
   entryNumbers,
   fieldName,
   type GroupMember,
   memberNumbers,
   type RouteEntry,
+  when,
 } from '@sluice/shared/contract/route';
+import { choicesOf } from '@sluice/shared/contract/structs';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 
 const OPTIONS = Object.keys(entryNumbers) as (keyof typeof entryNumbers)[];
 const MEMBER_OPTIONS = Object.keys(memberNumbers) as (keyof typeof memberNumbers)[];
+const choiceFields = { ...entryChoices, when };
+const CHOICES = new Map(
+  Object.entries(choiceFields).map(([name, field]) => [name, choicesOf(field) ?? ['false', 'true']]),
+);
+const FLAGS: Readonly<Record<string, boolean>> = { false: false, true: true };
+const WORDS = [...MEMBER_OPTIONS, ...(Object.keys(choiceFields) as (keyof typeof choiceFields)[])];
+/** What may stand behind a model. */
+export const ENTRY_OPTIONS = optionsWith(OPTIONS);
 /** A model id may have a plus, too. */
 const BEFORE_A_PROVIDER = /\+(?=[a-z0-9][a-z0-9_-]*\/)/;
+
+function optionsWith(numbers: readonly string[]): string[] {
+  return [
+    ...numbers.map((name) => `${name}=<n>`),
+    ...[...CHOICES].map(([name, choices]) => `${name}=${choices.at(-1)}`),
+    ...['drop=<field>', 'rename=<field>:<name>'],
+  ];
+}
 
 export function parseEntry(text: string): RouteEntry {
   const members = text.split(BEFORE_A_PROVIDER);
@@ -37,20 +54,12 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
     const names = value.split(':');
     const [field = '', to = ''] = names.every((each) => fieldName.is(each)) ? names : [];
     if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
-    else if (key === 'api' && (value === 'chat' || value === 'responses')) entry.api = value;
-    else if (key === 'upstream_stream' && (value === 'true' || value === 'false'))
-      entry.upstream_stream = value === 'true';
-    else if (key === 'on_crash' && value === 'resume') entry.on_crash = value;
-    else if (key === 'when' && CONDITIONS.some((each) => each === value))
-      entry.when = value as (typeof CONDITIONS)[number];
+    else if (CHOICES.get(key)?.includes(value)) Object.assign(entry, { [key]: FLAGS[value] ?? value });
     else if (key === 'drop' && field !== '' && names.length === 1)
       entry.drop = [...(entry.drop ?? []), field];
     else if (key === 'rename' && to !== '' && names.length === 2 && !Object.hasOwn(entry.rename ?? {}, field))
       entry.rename = { ...entry.rename, [field]: to };
-    else
-      throw new InvalidArgumentError(
-        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name>, api=responses, upstream_stream=true or on_crash=resume.`,
-      );
+    else throw new InvalidArgumentError(`After a comma, write one of ${optionsWith(numbers).join(', ')}.`);
   }
   return entry;
 }
@@ -61,11 +70,7 @@ export function entryText(entry: RouteEntry): string {
 
 function memberText(entry: GroupMember): string {
   const options = [
-    ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
-    ...(entry.api === undefined ? [] : [`api=${entry.api}`]),
-    ...(entry.upstream_stream === undefined ? [] : [`upstream_stream=${entry.upstream_stream}`]),
-    ...(entry.on_crash === undefined ? [] : [`on_crash=${entry.on_crash}`]),
-    ...(entry.when === undefined ? [] : [`when=${entry.when}`]),
+    ...WORDS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
     ...(entry.drop ?? []).map((field) => `drop=${field}`),
     ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),
   ];

@@ -1,20 +1,19 @@
 /** The forms in which options and arguments are written. Each throws a sentence that completes "… is invalid." */
-import { spanOf, timeOf } from '@sluice/shared/contract/query';
+import { durationOf, timeOf } from '@sluice/shared/contract/query';
 import { InvalidArgumentError } from 'commander';
 
 /** `90s`, `30m`, `12h`, `7d`, `2w`, in ms. */
-export function parseSpan(text: string): number {
-  const span = spanOf(text);
-  if (span === undefined)
-    throw new InvalidArgumentError('Write a time span such as 90s, 30m, 12h, 7d or 2w.');
-  return span;
+export function parseDuration(text: string): number {
+  const ms = durationOf(text);
+  if (ms === undefined) throw new InvalidArgumentError('Write a time span such as 90s, 30m, 12h, 7d or 2w.');
+  return ms;
 }
 
-/** A moment (`2027-01-31`, `2027-01-31T12:00:00Z`), or a span from now in the given direction. In ISO 8601. */
+/** A moment (`2027-01-31`, `2027-01-31T12:00:00Z`), or a duration from now in the given direction. In ISO 8601. */
 export function parseMoment(direction: 'past' | 'future'): (text: string) => string {
   return (text) => {
     if (/^\d+[a-z]$/.test(text))
-      return new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseSpan(text)).toISOString();
+      return new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseDuration(text)).toISOString();
     const time = timeOf(text, 0);
     if (Number.isNaN(time))
       throw new InvalidArgumentError(
@@ -32,11 +31,11 @@ const WHEN = /^(?:(today|yesterday|\d{4}-\d\d-\d\d)(?:[ t](?=\d)|$))?(\d{1,2}:\d
  */
 export function parseWhen(is: 'beginning' | 'end', now = new Date()): (text: string) => string {
   return (text) => {
-    const wish = text.trim().toLowerCase();
-    const span = wish.replace(/ ago$/, '');
-    if (spanOf(span) !== undefined) return span;
-    if (/\d(?:z|[+-]\d\d:\d\d)$/.test(wish)) return parseMoment('past')(wish.toUpperCase());
-    const [found, day = 'today', clock] = WHEN.exec(wish) ?? [];
+    const given = text.trim().toLowerCase();
+    const duration = given.replace(/ ago$/, '');
+    if (durationOf(duration) !== undefined) return duration;
+    if (/\d(?:z|[+-]\d\d:\d\d)$/.test(given)) return parseMoment('past')(given.toUpperCase());
+    const [found, day = 'today', clock] = WHEN.exec(given) ?? [];
     const time = found ? timeAt(day, clock, is, now) : undefined;
     if (!time)
       throw new InvalidArgumentError(

@@ -11,7 +11,7 @@ interface Step {
   at: string;
   words: string[];
   /** A command that only holds others takes no names of files. */
-  isGroup: boolean;
+  hasSubcommands: boolean;
 }
 
 export function addCompletionCommand(program: Command, cli: Cli): void {
@@ -39,7 +39,7 @@ function stepsOf(command: Command, at: string): Step[] {
   const global = at === '' ? [] : ['--json'];
   const words = [...subcommands.map((each) => each.name()), ...choices, ...options, ...global, '--help'];
   return [
-    { at, words: [...new Set(words)], isGroup: subcommands.length > 0 },
+    { at, words: [...new Set(words)], hasSubcommands: subcommands.length > 0 },
     ...subcommands.flatMap((each) => stepsOf(each, `${at} ${each.name()}`)),
   ];
 }
@@ -77,7 +77,7 @@ _sluice() {
     esac
   done
   case "$at" in
-${steps.map(({ at, words, isGroup }) => `    "${at}") compadd -- ${words.join(' ')}${isGroup ? '; return' : ''} ;;`).join('\n')}
+${steps.map(({ at, words, hasSubcommands }) => `    "${at}") compadd -- ${words.join(' ')}${hasSubcommands ? '; return' : ''} ;;`).join('\n')}
   esac
   _files
 }
@@ -94,5 +94,5 @@ if [[ $funcstack[1] = _sluice ]]; then _sluice "$@"; else compdef _sluice sluice
   end
   test "$at" = "$argv[1]"
 end
-${steps.map(({ at, words, isGroup }) => `complete -c sluice ${isGroup ? '-f ' : ''}-n "__sluice_at '${at}'" -a "${words.join(' ')}"`).join('\n')}`,
+${steps.map(({ at, words, hasSubcommands }) => `complete -c sluice ${hasSubcommands ? '-f ' : ''}-n "__sluice_at '${at}'" -a "${words.join(' ')}"`).join('\n')}`,
 };

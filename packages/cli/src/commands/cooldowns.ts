@@ -2,7 +2,7 @@ import type { CoolDown } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
-import { count, span } from '../output/format.js';
+import { count, duration } from '../output/format.js';
 import { group, withExamples } from './examples.js';
 
 export function addCoolDownCommands(program: Command, cli: Cli): void {
@@ -30,7 +30,7 @@ export function addCoolDownCommands(program: Command, cli: Cli): void {
         {
           title: 'FOR',
           right: true,
-          cell: ({ remaining_ms }) => (remaining_ms > 0 ? span(remaining_ms) : 'one call at a time'),
+          cell: ({ remaining_ms }) => (remaining_ms > 0 ? duration(remaining_ms) : 'one call at a time'),
         },
         { title: 'ASKED UNTIL', cell: ({ asked_until }) => asked_until },
       ],

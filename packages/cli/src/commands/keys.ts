@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { findKeyId } from '../admin/find-key.js';
 import { readDirectory } from '../admin/read-directory.js';
-import { orWord, parseMoment, parseSpan } from '../arguments/parse-arguments.js';
+import { orWord, parseDuration, parseMoment } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { fromNow, moment } from '../output/format.js';
@@ -108,7 +108,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
         'Issue a new key in place of an old one. The old one works until its grace period is over.',
       )
       .argument('<key>', KEY)
-      .option('--grace <span>', 'how long the old key still works; default: 24h', parseSpan)
+      .option('--grace <span>', 'how long the old key still works; default: 24h', parseDuration)
       .option(
         '--expires <when>',
         'end of the new key: a span such as 90d, a moment, or never; default: the end of the old key',

@@ -3,7 +3,7 @@ import { ON_CRASH, type RouteEntry } from '@sluice/shared/contract/route';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';
-import { chainText, parseEntry } from '../arguments/chain-text.js';
+import { chainText, ENTRY_OPTIONS, parseEntry } from '../arguments/chain-text.js';
 import type { Cli } from '../cli.js';
 import { group, withExamples } from './examples.js';
 
@@ -62,7 +62,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .argument('<alias>', 'what callers send as "model"')
       .argument(
         '<entry...>',
-        '1 to 8 of <provider>/<model>, each with ,timeout_ms=<n> ,max_tokens=<n> ,retries=<n> ,when=context_length ,drop=<field> ,rename=<field>:<name> ,api=responses ,upstream_stream=true ,on_crash=resume if wanted; a plus joins the members of a group, each with ,weight=<n>',
+        `1 to 8 of <provider>/<model>, each with ${ENTRY_OPTIONS.map((option) => `,${option}`).join(' ')} if wanted; a plus joins the members of a group, each with ,weight=<n>`,
         (text: string, before: RouteEntry[] = []) => [...before, parseEntry(text)],
       )
       .addOption(

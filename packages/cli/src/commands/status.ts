@@ -1,7 +1,7 @@
 import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
-import { count, fromNow, span, whole } from '../output/format.js';
+import { count, duration, fromNow, whole } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { table } from '../output/table.js';
 import { withExamples } from './examples.js';
@@ -40,7 +40,7 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
         {
           title: 'OLDEST',
           right: true,
-          cell: ({ waiting, oldest_waiting_ms }) => (waiting > 0 ? span(oldest_waiting_ms) : ''),
+          cell: ({ waiting, oldest_waiting_ms }) => (waiting > 0 ? duration(oldest_waiting_ms) : ''),
         },
         {
           title: 'QUEUE',
@@ -73,7 +73,7 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
         {
           title: 'UP',
           right: true,
-          cell: ({ started_at }) => span(Math.max(0, now - Date.parse(started_at))),
+          cell: ({ started_at }) => duration(Math.max(0, now - Date.parse(started_at))),
         },
         {
           title: 'PAYLOADS',
@@ -120,7 +120,7 @@ function coolDownText({ cool_downs }: ProviderStatus): string {
   return cool_downs
     .map(({ model, service_tier, remaining_ms }) => {
       const tier = service_tier === null ? '' : ` (${service_tier})`;
-      return `${model ?? 'all models'}${tier} for ${span(Math.max(0, remaining_ms))}`;
+      return `${model ?? 'all models'}${tier} for ${duration(Math.max(0, remaining_ms))}`;
     })
     .join(', ');
 }
@@ -137,7 +137,8 @@ function redisText(redis: NonNullable<Status['redis']>): string {
 }
 
 function copiesText({ postgres, files }: Status['copies'], style: Style): string[] {
-  const behind = (ms: number) => (ms === 0 ? 'all of the log' : `all of the log but the newest ${span(ms)}`);
+  const behind = (ms: number) =>
+    ms === 0 ? 'all of the log' : `all of the log but the newest ${duration(ms)}`;
   const spilled = postgres?.spilled_entries ?? 0;
   return [
     ...(postgres ? [`PostgreSQL has ${behind(postgres.behind_ms)}.`] : []),

@@ -1,4 +1,4 @@
-/** Moments, spans and numbers as people read them. */
+/** Moments, durations and numbers as people read them. */
 const UNITS = [
   ['d', 86_400_000],
   ['h', 3_600_000],
@@ -23,11 +23,11 @@ export function fromNow(iso: string | null | undefined, now = Date.now()): strin
   if (!iso) return 'never';
   const ms = Date.parse(iso) - now;
   if (Math.abs(ms) < 1000) return 'now';
-  return ms < 0 ? `${span(-ms)} ago` : `in ${span(ms)}`;
+  return ms < 0 ? `${duration(-ms)} ago` : `in ${duration(ms)}`;
 }
 
 /** `3 min`: in the largest unit that fits. */
-export function span(ms: number): string {
+export function duration(ms: number): string {
   const [name, size] = UNITS.find(([, size]) => ms >= size) ?? ['ms', 1];
   return `${Math.round(ms / size)} ${name}`;
 }

@@ -1,3 +1,7 @@
+/**
+ * Reads gateway.yaml: the text, its variables, the struct of the contract, and then what the gateway uses. All mistakes are told
+ * at once, each with its line. The lines are kept beside each configuration, for what is found to be wrong later.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ID } from '../contract/common.js';

@@ -119,7 +119,7 @@ const facts = {
   service_tiers: serviceTiers,
   context_window: maybe(tokens),
   max_output_tokens: maybe(tokens),
-  /** The abilities that are known. A missing tag means that nothing is stated, not that the model lacks it. */
+  /** The abilities that are known. A missing one means that nothing is stated, not that the model lacks it. */
   capabilities: maybe(array(nonempty)),
   deprecated: maybe(date),
   as_of: maybe(date),
@@ -130,20 +130,20 @@ const source = maybe(shape(own.string(), { type: 'string' }));
 export const modelOverride = s.named('ModelOverride', object({ prices, ...facts }));
 export type ModelOverride = s.Infer<typeof modelOverride>;
 
-export const modelEntry = object({
+export const registryModel = object({
   id: shape(own.size(own.string(), 1, 256), { type: 'string' }),
-  /** The price list of the entry: a kind of provider, or one of the other price lists. */
+  /** Its price list: a kind of provider, or one of the other price lists. */
   provider: shape(own.enums(PRICE_LISTS), { type: 'string' }),
   prices,
   ...facts,
   source,
 });
-export type ModelEntry = s.Infer<typeof modelEntry>;
+export type RegistryModel = s.Infer<typeof registryModel>;
 
 export const registryDocument = object({
   version: nonempty,
   unit: shape(own.literal('usd_per_million_tokens'), { const: 'usd_per_million_tokens' }),
-  models: array(modelEntry),
+  models: array(registryModel),
 });
 export type RegistryDocument = s.Infer<typeof registryDocument>;
 

@@ -6,7 +6,7 @@ import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-const SPAN = /^(\d{1,6})([smhdw])$/;
+const DURATION = /^(\d{1,6})([smhdw])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 export const DAY = /^\d{4}-\d\d-\d\d$/;
 const MOMENTS = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
@@ -16,8 +16,8 @@ const MOMENTS = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long a
  * (UTC). As an end it is the midnight after it, so that the day is a part of the time.
  */
 export function timeOf(text: string, now: number, is: 'beginning' | 'end' = 'beginning'): number {
-  const span = spanOf(text);
-  if (span !== undefined) return now - span;
+  const ms = durationOf(text);
+  if (ms !== undefined) return now - ms;
   const [day = ''] = text.split('T');
   // Date.parse makes the third of March of the 31st of February.
   if (!MOMENT.test(text) || !new Date(day).toJSON()?.startsWith(day)) return Number.NaN;
@@ -25,8 +25,8 @@ export function timeOf(text: string, now: number, is: 'beginning' | 'end' = 'beg
 }
 
 /** `90s`, `30m`, `12h`, `7d` or `2w`, in ms. Undefined: it is none of these. */
-export function spanOf(text: string): number | undefined {
-  const [, count, unit = ''] = SPAN.exec(text) ?? [];
+export function durationOf(text: string): number | undefined {
+  const [, count, unit = ''] = DURATION.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * (UNIT_MS[unit] ?? 0);
 }
 

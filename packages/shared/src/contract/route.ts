@@ -110,14 +110,16 @@ export const fieldSettings = s.partial({
 });
 
 /** The outcome of an earlier call that an entry is for. Without it an entry is for every failure. */
-export const CONDITIONS = ['context_length'] as const;
-const when = s.optional(
+export const when = s.optional(
   s
-    .choice(...CONDITIONS)
+    .choice('context_length')
     .about(
       'context_length: only for requests that a model before it found too long. Absent: after any failure.',
     ),
 );
+
+/** The settings of an entry that take one of a few values, beside `when`. */
+export const entryChoices = { ...callSettings, upstream_stream: readsPieces, on_crash: resumes };
 
 /** A member of a group gets its weight's share of the group's requests. */
 const weight = s.optional(s.whole(WEIGHT).about({ default: 1 }));
@@ -131,9 +133,7 @@ function routeOf(provider: s.Shape<string>) {
     when,
     ...entryNumbers,
     ...fieldSettings,
-    ...callSettings,
-    upstream_stream: readsPieces,
-    on_crash: resumes,
+    ...entryChoices,
   };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
@@ -249,8 +249,22 @@ export function toRoute(input: s.Infer<typeof routeInput>): RouteConfig {
   };
 }
 
+/** The opposite of `toRoute`, for the admin api. */
+export function presentSettings({
+  chain,
+  onCrash,
+  providerBatches,
+  warmPrefixTokens,
+}: RouteConfig): s.FieldsOf<typeof routeSettings> {
+  return {
+    ...{ chain, on_crash: onCrash, provider_batches: providerBatches === true },
+    warm_prefix_tokens: warmPrefixTokens ?? null,
+  };
+}
+
 const { chain, onCrash, handsOver, warmTokens } = parts;
-const routeFields = {
+/** What can be set of a route. */
+export const routeSettings = {
   chain,
   on_crash: onCrash,
   provider_batches: handsOver,
@@ -260,14 +274,14 @@ const routeFields = {
 const version = s.text().about('Another one after every change; also its ETag.');
 const head = { id: s.text(), object: s.literal('route') };
 
-export const route = s.component('Route', { ...head, ...routeFields, created_at: moment, version });
+export const route = s.component('Route', { ...head, ...routeSettings, created_at: moment, version });
 export type Route = s.Infer<typeof route>;
 
 /** A route beside those of other workspaces. */
 export const placedRoute = s.fields({
   ...head,
   workspace: s.text(),
-  ...routeFields,
+  ...routeSettings,
   created_at: moment,
   version,
 });

@@ -3,7 +3,10 @@
  * checked, allowed and recorded like any other change.
  */
 import type { AuditRecord } from './access.js';
+import { classes } from './priority.js';
+import { routeSettings } from './route.js';
 import { isMap } from './structs.js';
+import { workspaceChange, workspaceInput } from './workspace.js';
 
 /** One field that differs. Undefined: the field is not there. */
 export interface Difference {
@@ -58,7 +61,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
       return {
         method: 'PUT',
         path,
-        body: only(old, 'chain', 'on_crash', 'provider_batches', 'warm_prefix_tokens'),
+        body: only(old, routeSettings),
         words: 'puts the route back as it was before this change',
       };
     case 'PUT /workspaces/{id}/limits':
@@ -70,7 +73,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
         return {
           method: 'PATCH',
           path,
-          body: only(old, 'name', 'models', 'limits'),
+          body: only(old, workspaceChange.schema),
           words: 'gives the workspace its name, models and limits of before',
         };
       break;
@@ -79,7 +82,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
         return {
           method: 'POST',
           path: '/workspaces',
-          body: only(old, 'id', 'name', 'models', 'limits'),
+          body: only(old, workspaceInput.schema),
           words: 'makes the workspace anew with its models and limits. Its keys and routes stay deleted',
         };
       break;
@@ -88,7 +91,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
         return {
           method: 'PATCH',
           path,
-          body: only(old, 'name', 'expires_at', 'priority', 'max_priority'),
+          body: only(old, { name: true, expires_at: true, ...classes }),
           words: 'gives the key its name, end and priority of before',
         };
       break;
@@ -121,6 +124,7 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
   return { reason: 'This kind of change cannot be taken back here.' };
 }
 
-function only(state: Readonly<Record<string, unknown>>, ...names: string[]): Record<string, unknown> {
-  return Object.fromEntries(names.filter((name) => name in state).map((name) => [name, state[name]]));
+/** What a request may set of a state that is shown. */
+function only(state: Readonly<Record<string, unknown>>, fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(state).filter(([name]) => name in fields));
 }

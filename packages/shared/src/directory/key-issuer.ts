@@ -15,7 +15,7 @@ export interface NewKey {
   value: string | undefined;
 }
 
-export interface KeyWish extends KeyPriority {
+export interface KeySettings extends KeyPriority {
   name: string;
   /** Redis time, in ms. */
   expires?: number | undefined;
@@ -48,10 +48,10 @@ export class KeyIssuer {
   }
 
   /** Issuing the same value for the same workspace again changes nothing. A revoked value is refused. */
-  async issue(workspace: string, wish: KeyWish): Promise<NewKey> {
-    const { value = makeGatewayKey() } = wish;
+  async issue(workspace: string, settings: KeySettings): Promise<NewKey> {
+    const { value = makeGatewayKey() } = settings;
     const digest = this.digests.of(value);
-    const key = this.#make(workspace, value, wish);
+    const key = this.#make(workspace, value, settings);
     const found = await this.find(value);
     if (found.state === 'revoked') throw new GatewayError('conflict', revokedText(found.revoked));
     let known = found.state === 'issued' ? found.stored : undefined;
@@ -134,7 +134,7 @@ export class KeyIssuer {
     return found;
   }
 
-  #make(workspace: string, value: string, { name, expires, createdBy, ...classes }: KeyWish): KeyRecord {
+  #make(workspace: string, value: string, { name, expires, createdBy, ...classes }: KeySettings): KeyRecord {
     return {
       id: `key_${makeRequestId()}`,
       workspace,

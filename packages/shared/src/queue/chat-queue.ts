@@ -27,7 +27,7 @@ import {
 } from './job.js';
 import { planText } from './plan.js';
 import type { HandedPart } from './provider-batches.js';
-import { type KeyTrouble, rateOf } from './rates.js';
+import { type KeyBlock, rateOf } from './rates.js';
 import {
   ADDED,
   type AddArgs,
@@ -358,7 +358,7 @@ export class ChatQueue {
     lock: string,
     key: string,
     closedMs: number,
-    why: KeyTrouble,
+    why: KeyBlock,
   ): Promise<[key: string, waitMs: number]> {
     const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
     return switchKeyScript(this.redis, { queue: this.#prefixOf(job) }, args);

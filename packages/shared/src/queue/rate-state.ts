@@ -7,7 +7,7 @@ import {
   announcedBuckets,
   type BucketType,
   isSet,
-  type KeyTrouble,
+  type KeyBlock,
   limitKey,
   listBuckets,
   type RateBucket,
@@ -37,7 +37,7 @@ export interface KeyState {
   /** Calls under way. */
   active: number;
   /** Why it is left alone; undefined: it is not. */
-  trouble: KeyTrouble | undefined;
+  blocked: KeyBlock | undefined;
   /** Until when, in Redis time. */
   until: number;
   limits: LimitState[];
@@ -91,7 +91,7 @@ function toKeyState(name: string, pool: Record<string, string>, limits: LimitSta
   return {
     name,
     active: Number(pool[`busy:${name}`] ?? 0),
-    trouble: until > now ? why : undefined,
+    blocked: until > now ? why : undefined,
     until,
     limits,
   };

@@ -205,7 +205,7 @@ function toBuckets(limits: RateLimits, key: string, pattern: string | undefined)
 }
 
 /** Why a key of a pool is left alone: the provider answered 429, or refused the key. */
-export type KeyTrouble = 'limited' | 'refused';
+export type KeyBlock = 'limited' | 'refused';
 
 /** The rest of the provider's limits, by type, as the provider states it. */
 export type RatesLeft = Partial<Record<BucketType, number>>;

@@ -1,6 +1,6 @@
 /**
- * Every Redis key the gateway uses, in one place. All keys of a cell (one Redis with its api and worker
- * processes) share one hash tag, so that a script may touch several of them on a Redis Cluster too.
+ * Every Redis key that the gateway uses, and what is in it. All keys of a cell share one hash tag, so that a script may touch several
+ * of them on a Redis Cluster, too. `queue/payload.ts` encrypts requests, answers and error texts.
  */
 /** Each purpose of files has an order of its own. */
 export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
@@ -8,7 +8,13 @@ export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
 export interface KeyNames {
   /** Prefix that BullMQ puts before `:<queue>:<key>`. */
   queuePrefix: string;
-  /** A key of a provider's queue: `wait`, `active`, `prioritized`, … or a job id. */
+  /**
+   * A key of a provider's queue. Jobs are removed when they end. A job's hash is at `<request>-<entry>`; its `response` is the
+   * sealed id of a call in the background. With `:lock` it names the run that has the job, and with `:request` it has a request
+   * of more than 12 KB, as bytes. Ours beside BullMQ's: `fair` (virtual time, turns), `limit:…` (what was reserved of a limit
+   * per minute), `lanes` and `due` (jobs that wait for a limit), `pool` (calls of each provider key) and `take:<worker>` (the
+   * token of a worker's last take).
+   */
   queueKey(provider: string, key: string): string;
   /** Provider, key and model → the limits that the provider announces. All users of deploy/redis may write it. */
   announcedLimits: string;
@@ -16,41 +22,50 @@ export interface KeyNames {
   clock: string;
   /** Counts changes to workspaces, keys and routes. The api's cache is valid while the count stays the same. */
   directoryVersion: string;
+  /** Workspace id → record. */
   workspaces: string;
   /** Workspace id that is not free again → when the workspace was deleted, and whether its history is erased. */
   deletedWorkspaces: string;
-  /** Key digest → key record. */
+  /** Keyed digest of a key (directory/key-digests.ts) → record. */
   keys: string;
   /** Key digest → when it was last used. */
   keyUse: string;
-  /** Key digests by when they were revoked, so that a revoked value is not issued again. */
+  /** Digests of the latest revoked keys, by when they were revoked, so that a revoked value is not issued again. */
   revokedKeys: string;
   /** Digest of a revoked key → its id and its workspace. */
   revokedKeyIds: string;
+  /** Alias → chain. */
   routes(workspace: string): string;
+  /** Replies to one api process, deleted as they are read. */
   inbox(api: string): string;
-  /** The mark of a settled request. It outlives the request's job. */
+  /** The mark of a settled request: a number of the run that settled it. It outlives the request's job, and expires. */
   settled(requestId: string): string;
+  /**
+   * One entry per request, without prompt or completion. An entry that replaces one of an erased end user names it (`was`), and
+   * the copies that lack it (`lacking`).
+   */
   requestLog: string;
-  /** The copies of the log elsewhere, and how far each is. */
+  /** The processes that copy the log elsewhere: when each was last seen, how far it is, and when the log was last looked at. */
   archive: string;
-  /** Refusals that are counted, and not logged yet. */
+  /** Refusals beyond a rate, by minute, workspace, code and reason; logged together later. */
   refusals: string;
-  /** Counts of the requests that were refused in an hour. */
+  /** Refused requests of an hour by minute, workspace, key and reason. Expires after two days. */
   turnedAway(hour: string): string;
+  /** Requests, tokens and cost per workspace, route, provider and model; calls whose bill nobody knows apart, with an estimate. */
   ledger(day: string): string;
-  /** Month → how often it was adjusted. */
+  /** Month → how often invoices have adjusted it, for the copy in PostgreSQL. */
   adjustedMonths: string;
   /** `["provider","day","model"]` → the adjustments of that row, oldest first. */
   adjustments(month: string): string;
-  /** `<provider> <month>` → what came of the latest reconciliation. */
+  /** `<provider> <month>` → what came of the latest comparison with an invoice; at most 48. */
   reconciliations: string;
-  /** The latest reconciliation of a provider and month. */
+  /** That comparison, row by row. */
   reconciliation(provider: string, month: string): string;
+  /** Provider, model or tier → until when nobody calls. Changes are published on a channel of that name. */
   coolDowns: string;
   /** State of a provider's circuit breaker. */
   circuit(provider: string): string;
-  /** The workspaces that have lately called a provider. */
+  /** Workspace → when it last called the provider; for the circuit. */
   callers(provider: string): string;
   /** Channel on which changes of circuits are published. */
   circuits: string;
@@ -60,7 +75,7 @@ export interface KeyNames {
   promises: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
-  /** The tokens of a workspace in the last minute; only for workspaces with a limit of them. */
+  /** What was reserved of a workspace's limit of tokens per minute, in each half second. */
   workspaceTokens(workspace: string): string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
   requestTimes(workspace: string): string;
@@ -70,13 +85,19 @@ export interface KeyNames {
   reservations(workspace: string): string;
   /** Sum of what those requests are estimated to cost, in picodollars. */
   reserved(workspace: string): string;
-  /** The spend of a workspace by month, in picodollars. */
+  /**
+   * What a workspace spent, in picodollars: `<month>`; `<month>:estimated` for calls whose bill nobody knows; `<month>:refusing`
+   * since when the budget refuses.
+   */
   spent(workspace: string): string;
-  /** Counters of a workspace's budgets beside the monthly one, and the requests that wait for room (lua/parts/room.lua). */
+  /**
+   * Budgets beside the monthly one, and who waits for room (lua/parts/room.lua): `counter:<name>`, `values`, `waiting`,
+   * `lane:<name>`.
+   */
   money(workspace: string, key?: string): string;
   /** The budgets that a workspace has had, each from the moment of its id on. */
   budgets(workspace: string): string;
-  /** The request behind a workspace's Idempotency-Key, by the key's digest. */
+  /** The request behind an Idempotency-Key, by the key's digest, who waits for it, and its answer for a day. */
   idempotency(workspace: string, digest: string): string;
   /** The answers that a workspace has kept for its Idempotency-Keys, oldest first: `<digest>:<bytes>`. */
   keptAnswers(workspace: string): string;
@@ -94,17 +115,23 @@ export interface KeyNames {
   fileBytes(workspace: string): string;
   /** The ids of a workspace's files, or of those with one purpose, by when they were created. */
   fileOrder(workspace: string, purpose?: string): string;
-  /** The sum of the bytes of the files in that order. */
+  /**
+   * The sum of the bytes of the files in that order. When it differs from the one above, another version has changed the files,
+   * and the order is made again.
+   */
   fileOrderBytes(workspace: string): string;
   /** Every object of the store of files, by when it is to be removed. */
   fileObjects: string;
-  /** The record of a batch, and how far it has come. */
+  /** The record of a batch, and how far it has come; the caller's metadata is encrypted. Expires 30 days after its end. */
   batch(id: string): string;
-  /** Held by the api process that runs the batch. */
+  /**
+   * Held by the api process that runs the batch. When lines are at the provider, it is closed, and the key with `:handed-over`
+   * counts.
+   */
   batchLease(id: string): string;
   /** Request id → line: the lines of a batch that are under way. */
   batchLines(id: string): string;
-  /** The outcomes of lines that are not in the store yet. */
+  /** The encrypted outcomes of lines that are not in the store yet. */
   batchResults(id: string): string;
   /** The objects of the store that the files of answers will be made of. */
   batchParts(id: string): string;
@@ -116,7 +143,7 @@ export interface KeyNames {
   providerBatch(id: string): string;
   /** Held by the worker that does the next step of it. */
   providerBatchLease(id: string): string;
-  /** Its lines, until the provider has them. */
+  /** Its encrypted lines, until the provider has them. */
   providerBatchLines(id: string): string;
   /** What was changed in its lines for the model, by their request ids. */
   providerBatchAdapted(id: string): string;
@@ -126,33 +153,33 @@ export interface KeyNames {
   webhookQueuePrefix: string;
   /** A key of that queue. */
   webhookQueueKey(key: string): string;
-  /** Webhook id → record. */
+  /** Webhook id → record. Address and secret are encrypted. */
   webhooks(workspace: string): string;
   /** The events that are not made into deliveries yet. */
   webhookEvents: string;
   /** Held by the process that makes events into deliveries. */
   webhookLock: string;
-  /** Delivery id → record. */
+  /** Delivery id → how it went; the newest thousand. */
   webhookDeliveries(workspace: string): string;
   /** The ids of these deliveries, by when they were created. */
   webhookOrder(workspace: string): string;
-  /** Alert id → record. */
+  /** Alert id → record. Addresses and secret are encrypted. */
   alerts: string;
-  /** `<alert>:<subject>` → what is known of an alert that fires. */
+  /** `<alert>:<subject>` → since when it fires, and with which figure. */
   alertFirings: string;
-  /** Notice id → what is or was sent for an alert, and how it went. */
+  /** Notice id → what is sent for an alert, and how it went; the newest thousand. */
   alertNotices: string;
   /** The ids of these notices, by when they were made. */
   alertOrder: string;
   /** The ids of those that are to be sent, by when they are due. */
   alertDue: string;
-  /** Held for a while by the process that has looked at the figures last. */
+  /** Held for ten seconds by the process that has looked at the figures last. */
   alertTurn: string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
   registryOverrides: string;
-  /** Counts changes to the two above. */
+  /** Counts changes to the two above. Every process watches it. */
   registryRevision: string;
   /** Held by the process that refreshes the registry by schedule. */
   registryLock: string;
@@ -160,15 +187,15 @@ export interface KeyNames {
   addedProviders: string;
   /** Process id → when it was last seen. */
   processes: string;
-  /** A sign-in link that nobody has used yet, by the digest of its secret. */
+  /** Whom an unused sign-in link signs in, by the digest of its secret. Ten minutes. */
   signInLink(digest: string): string;
-  /** Digest of a session's secret → who is signed in. */
+  /** Digest of a session's secret → who is signed in, and until when. */
   sessions: string;
-  /** Keyed digest of an admin token → its record. */
+  /** Keyed digest of an admin token → its name, role, workspaces and end. */
   adminTokens: string;
   /** Id of an admin token → when it was last used. */
   adminTokenUse: string;
-  /** The audit trail: `changes` or `sign_ins`. */
+  /** `changes`: who changed what, 20,000 entries; `sign_ins`: who signed in or failed to, 5,000. */
   audit(kind: string): string;
 }
 

@@ -67,8 +67,8 @@ export function connectImpatiently(url: string): Redis {
   });
 }
 
-/** The commands that one turn of the event loop has sent. They leave together, at its end (`writeByTurn`). */
-interface Turn {
+/** The commands that one tick of the event loop has sent. They leave together, at its end (`writeByTick`). */
+interface Tick {
   /** By `performance.now()`. */
   leftAt: number;
 }
@@ -80,7 +80,7 @@ interface CommandQueue {
 }
 
 interface Timed extends Command {
-  turn?: Turn;
+  tick?: Tick;
 }
 
 /**
@@ -89,7 +89,7 @@ interface Timed extends Command {
  */
 export function giveUpAfter(timeoutMs: number, redis: Redis): void {
   const connection = redis as unknown as { commandQueue: CommandQueue };
-  let turn: Turn | undefined;
+  let tick: Tick | undefined;
   let timer: NodeJS.Timeout | undefined;
   let due = 0;
 
@@ -102,8 +102,8 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
     const { commandQueue } = connection;
     for (let i = 0; i < commandQueue.length; i++) {
       const command = commandQueue.peekAt(i)?.command;
-      // A command of this very turn has not left yet.
-      const waited = Math.max(0, now - (command?.turn?.leftAt ?? now));
+      // A command of this very tick has not left yet.
+      const waited = Math.max(0, now - (command?.tick?.leftAt ?? now));
       if (waited < timeoutMs) return wait(timeoutMs - waited);
       command?.reject(new CommandTimeout(timeoutMs));
     }
@@ -115,17 +115,17 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
     timer = setTimeout(() => setImmediate(check), ms).unref();
   };
   const leave = () => {
-    if (turn) turn.leftAt = performance.now();
-    turn = undefined;
+    if (tick) tick.leftAt = performance.now();
+    tick = undefined;
     wait(timeoutMs);
   };
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (command, stream) => {
-    if (!turn) {
-      turn = { leftAt: Number.POSITIVE_INFINITY };
+    if (!tick) {
+      tick = { leftAt: Number.POSITIVE_INFINITY };
       setImmediate(leave);
     }
-    (command as Timed).turn = turn;
+    (command as Timed).tick = tick;
     return send(command, stream);
   };
 }
@@ -137,7 +137,7 @@ function connect(url: string, own: RedisOptions): Redis {
   const redis = open(url, options);
   // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
   redis.on('error', () => {});
-  redis.on('connect', () => writeByTurn(streamOf(redis)));
+  redis.on('connect', () => writeByTick(streamOf(redis)));
   return redis;
 }
 
@@ -152,8 +152,8 @@ function streamOf(redis: Redis): Socket {
   return (redis as unknown as { stream: Socket }).stream;
 }
 
-/** Sends all commands of one turn of the event loop in one system call, and their texts as one text, which costs less than a list. */
-function writeByTurn(stream: Socket): void {
+/** Sends all commands of one tick of the event loop in one system call, and their texts as one text, which costs less than a list. */
+function writeByTick(stream: Socket): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
   const end = stream.end.bind(stream) as (...args: unknown[]) => Socket;
   let text = '';

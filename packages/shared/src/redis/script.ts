@@ -1,3 +1,7 @@
+/**
+ * Lua scripts as functions. For each script it is remembered which sockets know its text: those get the digest alone. Redis may
+ * forget all scripts at any time. It says so before anything has run, and the text is sent again.
+ */
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Command, type Redis } from 'ioredis';

@@ -1,5 +1,5 @@
 /** Compares two registries, and decides whether a person should confirm the change. */
-import type { ModelEntry, RegistryDocument } from './document.js';
+import type { RegistryDocument, RegistryModel } from './document.js';
 
 /** A list that loses more models than this at once is probably broken. */
 export const MAX_DROPPED = 5;
@@ -70,12 +70,12 @@ function isWild(from: number, to: number): boolean {
   return from !== to && Math.max(from, to) > MAX_FACTOR * Math.min(from, to);
 }
 
-function byName({ models }: RegistryDocument): Map<string, ModelEntry> {
+function byName({ models }: RegistryDocument): Map<string, RegistryModel> {
   return new Map(models.map((model) => [`${model.provider}/${model.id}`, model]));
 }
 
 /** The source and the date of a figure are left out, because they do not change the figure. */
-function factsOf({ source: _, as_of: __, capabilities, ...facts }: ModelEntry): string {
+function factsOf({ source: _, as_of: __, capabilities, ...facts }: RegistryModel): string {
   const sorted = Object.entries({ ...facts, capabilities: [...(capabilities ?? [])].sort() });
   return JSON.stringify(sorted.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

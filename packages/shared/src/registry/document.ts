@@ -1,16 +1,16 @@
 /** The format of a registry: of the shipped file, of an operator's file, and of the body of a refresh. */
 import { type Failure, validate } from 'superstruct';
 import {
-  type ModelEntry,
   type ModelOverride,
   modelOverride,
   type Prices,
   type RegistryDocument,
+  type RegistryModel,
   registryDocument,
 } from '../contract/model.js';
 import type { Shape } from '../contract/structs.js';
 
-export type { ModelEntry, ModelOverride, Prices as PriceEntry, RegistryDocument };
+export type { ModelOverride, Prices as ModelPrices, RegistryDocument, RegistryModel };
 
 const MAX_SHOWN_MISTAKES = 20;
 /** A mistake quotes what was found, which may be very long. */
@@ -76,7 +76,7 @@ function duplicates(json: unknown): string[] {
   if (!Array.isArray(models)) return [];
   const first = new Map<string, number>();
   const mistakes: string[] = [];
-  models.forEach((model: Partial<ModelEntry> | null | undefined, i) => {
+  models.forEach((model: Partial<RegistryModel> | null | undefined, i) => {
     if (typeof model?.id !== 'string' || typeof model.provider !== 'string') return;
     const key = `${model.provider} ${model.id}`;
     const seen = first.get(key);

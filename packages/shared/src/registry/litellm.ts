@@ -4,12 +4,12 @@
  * output price is left out, because half a price would bill too little unnoticed.
  */
 import { is } from 'superstruct';
-import { modelEntry } from '../contract/model.js';
+import { registryModel } from '../contract/model.js';
 import {
-  type ModelEntry,
-  type PriceEntry,
+  type ModelPrices,
   parseRegistryDocument,
   type RegistryDocument,
+  type RegistryModel,
 } from './document.js';
 
 import { EMBEDS } from './model-registry.js';
@@ -65,7 +65,7 @@ export function looksLikeLitellm(json: unknown): json is Record<string, Facts> {
 
 /** Throws InvalidRegistry. `day` becomes the version, which the map itself does not have. */
 export function parseLitellm(json: Record<string, Facts>, day: string): RegistryDocument {
-  const models = new Map<string, ModelEntry>();
+  const models = new Map<string, RegistryModel>();
   for (const [key, facts] of Object.entries(json)) {
     const list = listOf(facts);
     if (list === undefined) continue;
@@ -75,7 +75,7 @@ export function parseLitellm(json: Record<string, Facts>, day: string): Registry
     if (id !== key && Object.hasOwn(json, id) && listOf(json[id]) === list) continue;
     const model = toModel(id, list, facts, day);
     // A mistake in the list of a provider that hardly anybody uses must not keep the others from being refreshed.
-    if (!model || (!MAKERS.has(list) && !is(model, modelEntry))) continue;
+    if (!model || (!MAKERS.has(list) && !is(model, registryModel))) continue;
     models.set(`${list} ${id}`, model);
   }
   const document = {
@@ -94,10 +94,10 @@ function listOf(facts: Facts | undefined): string | undefined {
 
 function toModel(
   id: string,
-  provider: ModelEntry['provider'],
+  provider: RegistryModel['provider'],
   facts: Facts,
   day: string,
-): ModelEntry | undefined {
+): RegistryModel | undefined {
   const prices = toPrices(facts, '');
   if (!prices) return undefined;
   const steps = [...new Set(Object.keys(facts).flatMap((key) => /_above_(\d+)k_tokens/.exec(key)?.[1] ?? []))]
@@ -131,7 +131,7 @@ function toModel(
 const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 /** The map's own prices are those of the peak, and others hold at some hours of some days. */
-function withBands(offPeak: unknown): Pick<ModelEntry, 'time_bands'> {
+function withBands(offPeak: unknown): Pick<RegistryModel, 'time_bands'> {
   const prices = isFacts(offPeak) ? toPrices(offPeak, '') : undefined;
   if (!prices || !isFacts(offPeak) || !Array.isArray(offPeak.windows)) return {};
   const bands = offPeak.windows.filter(isFacts).flatMap(({ hours_utc: hours, weekdays }) => {
@@ -144,7 +144,7 @@ function withBands(offPeak: unknown): Pick<ModelEntry, 'time_bands'> {
   return bands.length > 0 ? { time_bands: bands } : {};
 }
 
-function withTiers(facts: Facts, suffix: string): { service_tiers?: Record<string, PriceEntry> } {
+function withTiers(facts: Facts, suffix: string): { service_tiers?: Record<string, ModelPrices> } {
   const tiers = SERVICE_TIERS.flatMap((tier) => {
     const prices = toPrices(facts, `${suffix}_${tier}`);
     return prices ? [[tier, prices] as const] : [];
@@ -152,7 +152,7 @@ function withTiers(facts: Facts, suffix: string): { service_tiers?: Record<strin
   return tiers.length > 0 ? { service_tiers: Object.fromEntries(tiers) } : {};
 }
 
-function toPrices(facts: Facts, suffix: string): PriceEntry | undefined {
+function toPrices(facts: Facts, suffix: string): ModelPrices | undefined {
   const input = perMillion(facts[`input_cost_per_token${suffix}`]);
   const output = perMillion(facts[`output_cost_per_token${suffix}`]);
   if (input === undefined || output === undefined) return undefined;
@@ -176,7 +176,7 @@ function perMillion(usdPerToken: unknown): number | undefined {
   return Math.round(usdPerToken * 1e12) / 1e6;
 }
 
-function tokens(name: 'context_window' | 'max_output_tokens', value: unknown): Partial<ModelEntry> {
+function tokens(name: 'context_window' | 'max_output_tokens', value: unknown): Partial<RegistryModel> {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? { [name]: value } : {};
 }
 

@@ -5,11 +5,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../contract/price-lists.js';
-import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
+import { parseRegistryDocument, type RegistryDocument, type RegistryModel } from './document.js';
 import type { Priceable } from './price.js';
 import { buildPrices } from './price-table.js';
 
-export interface ModelFacts extends ModelEntry, Priceable {}
+export interface ModelFacts extends RegistryModel, Priceable {}
 
 /** In `capabilities`: the model makes embeddings, and does not chat. */
 export const EMBEDS = 'embeddings';
@@ -82,8 +82,8 @@ export class ModelRegistry {
   }
 }
 
-const FREE_ENTRY: ModelEntry = { id: '*', provider: FREE, prices: { input: 0, output: 0 } };
-const FREE_MODEL: ModelFacts = { ...FREE_ENTRY, ...buildPrices(FREE_ENTRY, FREE) };
+const FREE_FACTS: RegistryModel = { id: '*', provider: FREE, prices: { input: 0, output: 0 } };
+const FREE_MODEL: ModelFacts = { ...FREE_FACTS, ...buildPrices(FREE_FACTS, FREE) };
 
 /** By provider and id. */
 function factsOf({ version, models }: RegistryDocument): ModelFacts[] {
@@ -173,7 +173,7 @@ export function loadShippedRegistry(): ModelRegistry {
  * The shipped entries of other price lists that the document replaces or adds to. Those that it does not name stay, as the file
  * has them.
  */
-export function shippedBeside(document: RegistryDocument): ModelEntry[] {
+export function shippedBeside(document: RegistryDocument): RegistryModel[] {
   const lists = new Set(document.models.map(({ provider }) => provider));
   const named = new Set(document.models.map(({ provider, id }) => `${provider}/${id}`));
   return OTHER_PRICE_LISTS.filter((list) => lists.has(list)).flatMap((list) =>

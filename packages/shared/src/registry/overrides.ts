@@ -1,4 +1,4 @@
-import type { ModelEntry, ModelOverride, RegistryDocument } from './document.js';
+import type { ModelOverride, RegistryDocument, RegistryModel } from './document.js';
 
 /** `<provider>/<id>` → override. */
 export type Overrides = ReadonlyMap<string, ModelOverride>;
@@ -17,7 +17,7 @@ export function applyOverrides(
   version: string,
 ): RegistryDocument {
   const rest = new Map(overrides);
-  const models = document.models.map((model): ModelEntry => {
+  const models = document.models.map((model): RegistryModel => {
     const override = rest.get(overrideKey(model.provider, model.id));
     if (!override) return model;
     rest.delete(overrideKey(model.provider, model.id));
@@ -31,7 +31,7 @@ export function applyOverrides(
     } = model;
     return { ...facts, ...override, source: 'override' };
   });
-  const added = [...rest].map(([key, override]): ModelEntry => {
+  const added = [...rest].map(([key, override]): RegistryModel => {
     const slash = key.indexOf('/');
     return { id: key.slice(slash + 1), provider: key.slice(0, slash), ...override, source: 'override' };
   });

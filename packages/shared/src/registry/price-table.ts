@@ -1,9 +1,9 @@
 import { toPicodollars } from '../contract/model.js';
-import type { ModelEntry, PriceEntry } from './document.js';
+import type { ModelPrices, RegistryModel } from './document.js';
 import type { BandTable, Priceable, PriceStep, PriceTable, PriceUsed, Rates } from './price.js';
 
 /** Every price a model can be billed at, worked out once when a registry is loaded. */
-export function buildPrices({ time_bands: bands, ...model }: ModelEntry, registry: string): Priceable {
+export function buildPrices({ time_bands: bands, ...model }: RegistryModel, registry: string): Priceable {
   const priceTable = buildPriceTable(model, registry, '');
   if (!bands) return { priceTable };
   const { long_context: _, service_tiers: __, ...rest } = model;
@@ -14,7 +14,7 @@ export function buildPrices({ time_bands: bands, ...model }: ModelEntry, registr
   return { priceTable, bandTables };
 }
 
-function buildPriceTable(model: ModelEntry, registry: string, hours: string): PriceTable {
+function buildPriceTable(model: RegistryModel, registry: string, hours: string): PriceTable {
   const fee = model.fee_per_request ? { request: Math.round(model.fee_per_request * 1e12) } : {};
   const label = (rates: Rates, tier: string): PriceUsed =>
     Object.freeze({ model: model.id, registry, tier: tier + hours, ...rates, ...fee });
@@ -50,7 +50,7 @@ function buildPriceTable(model: ModelEntry, registry: string, hours: string): Pr
  * OpenAI's older models charge nothing extra for writing. Only Anthropic sells one-hour writes, at twice the input price
  * of every model.
  */
-function fillBase(prices: PriceEntry, provider: ModelEntry['provider']): Rates {
+function fillBase(prices: ModelPrices, provider: RegistryModel['provider']): Rates {
   const input = picodollars(prices.input);
   const cacheWrite = picodollars(prices.cache_write) ?? input;
   return {
@@ -63,7 +63,7 @@ function fillBase(prices: PriceEntry, provider: ModelEntry['provider']): Rates {
 }
 
 /** A cache price is a fixed part of the input price. One that a tier leaves out follows the tier's input price. */
-function fillTier(prices: PriceEntry, base: Rates): Rates {
+function fillTier(prices: ModelPrices, base: Rates): Rates {
   const input = picodollars(prices.input);
   return {
     input,

@@ -1,7 +1,7 @@
 /** Prices that hold at some hours only. All times are UTC. A call has the price of the moment at which its answer is complete. */
-import type { ModelEntry } from './document.js';
+import type { RegistryModel } from './document.js';
 
-export type TimeBand = NonNullable<ModelEntry['time_bands']>[number];
+export type TimeBand = NonNullable<RegistryModel['time_bands']>[number];
 
 export const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 const MINUTE_MS = 60_000;

@@ -43,8 +43,8 @@ export class Archiver {
 
   constructor(private readonly parts: ArchiverParts) {}
 
-  /** Writes all new entries. Throws when it cannot, and the next turn continues where this one stopped. */
-  async turn(): Promise<void> {
+  /** Writes all new entries. Throws when it cannot, and the next time it continues where this one stopped. */
+  async work(): Promise<void> {
     const { prepare, metrics } = this.parts;
     try {
       if (!this.#joined) await this.parts.group.join();
@@ -62,7 +62,7 @@ export class Archiver {
     }
   }
 
-  /** The turn that is under way ends after its batch. */
+  /** The work that is under way ends after its batch. */
   close(): void {
     this.#closing = true;
   }

@@ -14,7 +14,7 @@ export class AdjustmentCopier {
     private readonly prepare: () => Promise<void>,
   ) {}
 
-  async turn(): Promise<void> {
+  async work(): Promise<void> {
     const counts = Object.entries(await this.adjustments.counts());
     const due = counts.filter(([month, count]) => this.#copied.get(month) !== count);
     if (due.length === 0) return;

@@ -59,7 +59,7 @@ export class LogFiles {
   constructor(private readonly parts: LogFilesParts) {}
 
   /** Writes every file that is due. */
-  async turn(): Promise<void> {
+  async work(): Promise<void> {
     const { redis, names, clock, worker } = this.parts;
     const keys = { archiveKey: names.archive };
     const lead = () =>
@@ -71,9 +71,9 @@ export class LogFiles {
   async #writeOne(): Promise<boolean> {
     const { redis, names } = this.parts;
     const after = await this.#upTo();
-    const wish = await this.#nextCut(after);
-    if (wish === undefined) return false;
-    const cut = await cutScript(redis, { archiveKey: names.archive }, { after, upTo: wish });
+    const next = await this.#nextCut(after);
+    if (next === undefined) return false;
+    const cut = await cutScript(redis, { archiveKey: names.archive }, { after, upTo: next });
     if (!cut) return true;
     const [upTo, forgotten] = cut;
     try {

@@ -86,20 +86,20 @@ export function startArchive(
   const copier = new AdjustmentCopier(new Adjustments(redis, names), database, schema, () =>
     upkeep.prepare(),
   );
-  let turn: Promise<unknown> = Promise.resolve();
+  let work: Promise<unknown> = Promise.resolve();
   // The chore is not essential, because a gateway without its archive still serves requests.
   const write = () => {
-    const next = archiver.turn();
-    turn = next.catch(() => {});
+    const next = archiver.work();
+    work = next.catch(() => {});
     return next;
   };
   chores.every(WRITE_EVERY_MS, 'archive', write, false);
-  chores.every(UPKEEP_EVERY_MS, 'upkeep of the archive', () => upkeep.turn(), false);
-  chores.every(UPKEEP_EVERY_MS, 'copy of adjustments', () => copier.turn(), false);
+  chores.every(UPKEEP_EVERY_MS, 'upkeep of the archive', () => upkeep.work(), false);
+  chores.every(UPKEEP_EVERY_MS, 'copy of adjustments', () => copier.work(), false);
   return {
     async close() {
       archiver.close();
-      await within(CLOSE_MS, turn);
+      await within(CLOSE_MS, work);
       redis.disconnect();
       await within(CLOSE_MS, Promise.allSettled([database.end(), owner.end()]));
     },

@@ -34,10 +34,10 @@ export async function startLogFiles(
     store,
     maxEntries: MAX_ENTRIES,
   });
-  let turn: Promise<unknown> = Promise.resolve();
+  let work: Promise<unknown> = Promise.resolve();
   const look = () => {
-    const next = files.turn();
-    turn = next.catch(() => {});
+    const next = files.work();
+    work = next.catch(() => {});
     return next;
   };
   const lag = metrics.gauge('logFilesLag');
@@ -47,7 +47,7 @@ export async function startLogFiles(
   chores.every(REPORT_EVERY_MS, 'lag of the log’s files', report, false);
   return {
     async close() {
-      await within(CLOSE_MS, turn);
+      await within(CLOSE_MS, work);
       redis.disconnect();
       store.close();
     },

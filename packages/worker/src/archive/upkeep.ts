@@ -51,7 +51,7 @@ export class Upkeep {
   }
 
   /** Carries out erasures at once, and everything else once an hour. */
-  async turn(): Promise<void> {
+  async work(): Promise<void> {
     await this.prepare();
     const { owner, schema, clock, keep, logger } = this.parts;
     if (!(await this.#isOwner())) return;

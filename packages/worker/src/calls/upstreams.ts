@@ -1,3 +1,7 @@
+/**
+ * The providers as this process can call them, by name. A provider that is changed or removed is replaced as a whole: calls under
+ * way keep the former one, with its keys and prices. Its idle sockets are closed when the last of these calls must have ended.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import { mostCallsOf, type ProviderConfig } from '@sluice/shared/config/provider';
@@ -13,7 +17,6 @@ import { HttpClient } from './http-client.js';
 /** The sockets of a former provider close this long after the time limit of its last calls. */
 const LINGER_MS = 60_000;
 
-/** The providers as this process can call them, by name. */
 export class Upstreams {
   readonly #current = new Map<string, Upstream>();
   /** Providers that were removed. Their calls may still be under way, and are billed by their prices. */

@@ -10,7 +10,7 @@ import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
-import type { KeyTrouble } from '@sluice/shared/queue/rates';
+import type { KeyBlock } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
@@ -277,7 +277,7 @@ export class ProviderCalls {
     lock: string,
     key: string,
     closedMs: number,
-    why: KeyTrouble,
+    why: KeyBlock,
   ): Promise<[key: string, waitMs: number]> {
     const { logger, queue } = this.parts;
     try {

@@ -1,3 +1,7 @@
+/**
+ * The jobs that this process is running, and the means to stop one. A request may come back, at another entry or because its
+ * lock was lost, while its earlier run is still ending. Then the later run has the place here, and the earlier one leaves it.
+ */
 import type { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Run } from '../calls/run.js';
@@ -6,7 +10,6 @@ import type { TakenJob } from './chat-worker.js';
 
 const IDLE_LOOK_MS = 50;
 
-/** The jobs that this process is running, and the means to stop one. */
 export class Runs {
   /** Request id → its run. */
   readonly #running = new Map<string, { jobId: string | undefined; signal: StopSignal }>();

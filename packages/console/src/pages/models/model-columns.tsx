@@ -44,7 +44,7 @@ export function modelColumns(onEdit: (row: ModelRow) => void): Column<ModelRow>[
       cell: ({ facts }) => price(facts?.prices?.output),
       sort: ({ facts }) => facts?.prices?.output,
     },
-    { id: 'tags', label: 'Capabilities', cell: Tags },
+    { id: 'tags', label: 'Capabilities', cell: Capabilities },
     { id: 'source', label: 'Price from', cell: Source, sort: ({ facts }) => facts?.as_of },
     { id: 'edit', label: 'Change', cell: (row) => <Edit row={row} onEdit={onEdit} /> },
   ];
@@ -74,14 +74,14 @@ function Name({ id, route, facts, offered, overridden }: ModelRow) {
   );
 }
 
-function Tags({ facts }: ModelRow) {
-  const { capabilities: tags = [], refuses, api } = facts ?? {};
+function Capabilities({ facts }: ModelRow) {
+  const { capabilities = [], refuses, api } = facts ?? {};
   return (
     <>
-      {tags.length === 0 && <span class="muted">{NOTHING}</span>}
+      {capabilities.length === 0 && <span class="muted">{NOTHING}</span>}
       <span class="tags">
-        {tags.map((tag) => (
-          <Badge key={tag}>{tag.replaceAll('_', ' ')}</Badge>
+        {capabilities.map((capability) => (
+          <Badge key={capability}>{capability.replaceAll('_', ' ')}</Badge>
         ))}
       </span>
       {api && api !== 'embeddings' && (

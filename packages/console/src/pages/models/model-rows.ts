@@ -68,15 +68,18 @@ export interface ModelFilter {
   search: string;
   provider: string;
   kind: string;
-  tag: string;
+  capability: string;
 }
 
-/** Every word must be somewhere in the name, the chain or the tags. */
-export function filterModels(rows: ModelRow[], { search, provider, kind, tag }: ModelFilter): ModelRow[] {
+/** Every word must be somewhere in the name, the chain or the capabilities. */
+export function filterModels(
+  rows: ModelRow[],
+  { search, provider, kind, capability }: ModelFilter,
+): ModelRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
     if (provider !== '' && row.provider !== provider) return false;
-    if (tag !== '' && !row.facts?.capabilities?.includes(tag)) return false;
+    if (capability !== '' && !row.facts?.capabilities?.includes(capability)) return false;
     if (!isOfKind(row, kind)) return false;
     const text = [
       row.id,

@@ -39,7 +39,7 @@ export function ModelsPage({ place }: { place: Place }) {
   });
   const columns = useMemo(() => modelColumns(setEdited), []);
   const providers = useMemo(() => choices(known.data?.rows.map((row) => row.provider)), [known.data]);
-  const tags = useMemo(
+  const capabilities = useMemo(
     () => choices(known.data?.rows.flatMap((row) => row.facts?.capabilities ?? [])),
     [known.data],
   );
@@ -54,7 +54,7 @@ export function ModelsPage({ place }: { place: Place }) {
     search: place.query.search ?? '',
     provider: place.query.provider ?? '',
     kind: place.query.kind ?? '',
-    tag: place.query.tag ?? '',
+    capability: place.query.tag ?? '',
   };
   const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
   const found = filterModels(rows, filter);
@@ -89,7 +89,7 @@ export function ModelsPage({ place }: { place: Place }) {
         />
         <Select label="Show" value={filter.kind} choices={KINDS} onChange={set('kind')} />
         <Select label="Provider" value={filter.provider} choices={providers} onChange={set('provider')} />
-        <Select label="Capability" value={filter.tag} choices={tags} onChange={set('tag')} />
+        <Select label="Capability" value={filter.capability} choices={capabilities} onChange={set('tag')} />
         <p class="muted found" aria-live="polite">
           {found.length === rows.length
             ? `${count(rows.length)} in all`

@@ -50,14 +50,14 @@ export function mistakeOf(name: FieldName, value: string): string | undefined {
 export function toOverride(form: OverrideForm): ModelOverride {
   const filled = <N extends FieldName>(names: readonly N[]) =>
     Object.fromEntries(names.filter((name) => form[name] !== '').map((name) => [name, Number(form[name])]));
-  const tags = form.capabilities
+  const capabilities = form.capabilities
     .split(',')
-    .map((tag) => tag.trim())
+    .map((each) => each.trim())
     .filter(Boolean);
   return {
     prices: filled(PRICES) as unknown as Prices,
     ...filled(TOKENS),
-    ...(tags.length > 0 ? { capabilities: tags } : {}),
+    ...(capabilities.length > 0 ? { capabilities } : {}),
     ...(form.deprecated === '' ? {} : { deprecated: form.deprecated }),
     as_of: new Date().toISOString().slice(0, 10),
   };

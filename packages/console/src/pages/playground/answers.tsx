@@ -2,28 +2,28 @@ import type { AdminError } from '../../admin-client.js';
 import { count, duration, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { Badge, Empty, explainFailure, Notice } from '../../ui/small.js';
-import type { ModelAnswer, Turn } from './turn.js';
+import type { ModelAnswer, Round } from './round.js';
 
 interface AnswersProps {
-  turns: Turn[];
+  rounds: Round[];
   busy: boolean;
   error: AdminError | undefined;
   onClear(): void;
 }
 
-export function Answers({ turns, busy, error, onClear }: AnswersProps) {
+export function Answers({ rounds, busy, error, onClear }: AnswersProps) {
   return (
     <>
-      {turns.length === 0 && !busy && !error && (
+      {rounds.length === 0 && !busy && !error && (
         <Empty title="Nothing asked yet.">The answer, its headers and its cost will appear here.</Empty>
       )}
-      {turns.map((turn, i) => (
+      {rounds.map((round, i) => (
         // They only ever grow at the end.
-        <OneTurn key={`${i}`} turn={turn} isLast={i === turns.length - 1} />
+        <OneRound key={`${i}`} round={round} isLast={i === rounds.length - 1} />
       ))}
       {busy && <p class="muted">Waiting for the answer …</p>}
       {error && <Failure error={error} />}
-      {turns.length > 0 && !busy && (
+      {rounds.length > 0 && !busy && (
         <div>
           <button type="button" onClick={onClear}>
             New chat
@@ -35,7 +35,7 @@ export function Answers({ turns, busy, error, onClear }: AnswersProps) {
 }
 
 /** One question, and beside each other the answers of the one or two that were asked. */
-function OneTurn({ turn: { question, answers }, isLast }: { turn: Turn; isLast: boolean }) {
+function OneRound({ round: { question, answers }, isLast }: { round: Round; isLast: boolean }) {
   return (
     <>
       <p class="question">{question}</p>

@@ -9,8 +9,8 @@ import { usePoll } from '../../use-poll.js';
 import { Answers } from './answers.js';
 import { type ChatDraft, mistakeOf, toBody } from './chat-draft.js';
 import { ChatForm } from './chat-form.js';
+import { askAll, pastOf, type Round } from './round.js';
 import { Snippets } from './snippets.js';
-import { askAll, pastOf, type Turn } from './turn.js';
 
 export function PlaygroundPage({ place }: { place: Place }) {
   const may = useMay();
@@ -49,13 +49,13 @@ function Chat({
   place: Place;
 }) {
   const [draft, setDraft] = useState<ChatDraft>(() => firstDraft(directory, place));
-  const [turns, setTurns] = useState<Turn[]>([]);
+  const [rounds, setRounds] = useState<Round[]>([]);
   const action = useAction();
 
   const send = () =>
     action.run(async (client) => {
-      const turn = await askAll(client, draft, turns);
-      setTurns([...turns, turn]);
+      const round = await askAll(client, draft, rounds);
+      setRounds([...rounds, round]);
       // Somebody may have written the next message meanwhile.
       setDraft((now) => (now.text === draft.text ? { ...now, text: '' } : now));
     });
@@ -78,11 +78,11 @@ function Chat({
           />
         </section>
         <section class="stack" aria-label="Answer" aria-live="polite">
-          <Answers turns={turns} busy={action.busy} error={action.error} onClear={() => setTurns([])} />
+          <Answers rounds={rounds} busy={action.busy} error={action.error} onClear={() => setRounds([])} />
         </section>
       </div>
       <Snippets
-        body={toBody({ ...draft, text: draft.text || 'Say hello.' }, pastOf(turns, draft.model))}
+        body={toBody({ ...draft, text: draft.text || 'Say hello.' }, pastOf(rounds, draft.model))}
         baseUrl={catalogue.base_url}
       />
     </Page>

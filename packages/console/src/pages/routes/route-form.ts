@@ -11,6 +11,7 @@ import type {
 import { isGroup } from '@sluice/shared/contract/chain';
 import { modelId } from '@sluice/shared/contract/common';
 import {
+  ALIAS,
   alias,
   fieldName,
   fieldSettings,
@@ -36,7 +37,7 @@ export interface EntryForm extends Record<NumberField, string> {
   /** `seed=random_seed`, with commas between them. */
   rename: string;
   /** What the form does not show, and keeps. */
-  kept: Pick<ChainEntry, 'api' | 'on_crash'>;
+  kept: Partial<GroupMember>;
   /** Whether answers are read in pieces: `true`, `false`, or '' for what the provider says. */
   upstream_stream: string;
   /** It is only for requests that a model before it found too long. */
@@ -56,6 +57,12 @@ export interface RouteForm {
 
 type NumberField = keyof typeof memberNumbers;
 const NUMBERS = Object.keys(memberNumbers) as NumberField[];
+
+/** Fields of an entry that the form shows. A field that is newer than the form is kept. */
+const SHOWN = new Set<string>([
+  ...['provider', 'model', 'when', 'drop', 'rename', 'upstream_stream'],
+  ...NUMBERS,
+]);
 
 let nextKey = 1;
 
@@ -88,14 +95,14 @@ export function toRouteForm(route: PlacedRoute): RouteForm {
 }
 
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
-  const { provider, model, api, on_crash } = entry;
+  const { provider, model } = entry;
   const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
   return {
     key: nextKey++,
     provider,
     model,
     joins,
-    kept: { ...(api === undefined ? {} : { api }), ...(on_crash === undefined ? {} : { on_crash }) },
+    kept: Object.fromEntries(Object.entries(entry).filter(([field]) => !SHOWN.has(field))),
     isForTooLong: entry.when === 'context_length',
     upstream_stream: entry.upstream_stream === undefined ? '' : String(entry.upstream_stream),
     drop: entry.drop?.join(', ') ?? '',
@@ -109,17 +116,10 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
 /** Whether the route is what the form was filled with. */
 export function isSame(form: RouteForm, route: PlacedRoute): boolean {
   const { chain, on_crash, provider_batches, warm_prefix_tokens } = route;
-  const inOrder = (entry: GroupMember) => [
-    entry.provider,
-    entry.model,
-    entry.when,
-    ...NUMBERS.map((field) => entry[field]),
-    entry.drop,
-    renamesOf(entry),
-    entry.api,
-    entry.upstream_stream,
-    entry.on_crash,
-  ];
+  const inOrder = (entry: GroupMember) =>
+    Object.entries({ ...entry, rename: renamesOf(entry) })
+      .filter(([, value]) => value !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
       entries.map((entry) => (isGroup(entry) ? { one_of: entry.one_of.map(inOrder) } : inOrder(entry))),
@@ -137,7 +137,7 @@ export function mistakesOf(
   providers: readonly string[],
 ): Map<string, string> {
   const mistakes = new Map<string, string>();
-  if (!alias.is(name)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
+  if (!alias.is(name)) mistakes.set('alias', `Must be ${ALIAS.allowed}`);
   chain.forEach((entry, i) => {
     const at = `chain[${i}]`;
     if (!providers.includes(entry.provider))

@@ -17,7 +17,7 @@ interface RangeFieldsProps {
 /** What to sum by, and the fields of the chosen time range. */
 export function RangeFields({ place, range, by, hasArchive }: RangeFieldsProps) {
   const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
-  const { span, query } = range;
+  const { chosen, query } = range;
   return (
     <div class="filters">
       <Select
@@ -31,10 +31,10 @@ export function RangeFields({ place, range, by, hasArchive }: RangeFieldsProps) 
       {by === 'tag' && (
         <Field label="Tag" value={place.query.tag ?? ''} onInput={set('tag')} placeholder="feature" />
       )}
-      {span === 'month' && (
+      {chosen === 'month' && (
         <Pick label="Month" value={query.month ?? ''} values={lastMonths(MONTHS)} onChange={set('month')} />
       )}
-      {span === 'dates' && (
+      {chosen === 'dates' && (
         <>
           <Field label="From" type="date" value={query.since ?? ''} onInput={set('since')} />
           <Field label="To" type="date" value={query.until ?? ''} onInput={set('until')} />

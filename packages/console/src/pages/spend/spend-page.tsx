@@ -91,7 +91,7 @@ function SpendOfAll({ place }: { place: Place }) {
         <>
           <Choice
             label="Time range"
-            value={range.span}
+            value={range.chosen}
             choices={PERIODS}
             onChange={(days) => changeQuery(place, { days })}
           />

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const MAX_BARS = 93;
 
 export interface Range {
-  span: Period;
+  chosen: Period;
   /** Parameters of `/spend`. */
   query: Record<string, string>;
   /** What a bar of the chart stands for. */
@@ -27,15 +27,15 @@ export interface Range {
 export function readRange({ query }: Place, now = Date.now()): Range {
   const today = new Date(now).toISOString().slice(0, 10);
   if (query.days === 'month')
-    return { span: 'month', query: { month: monthOf(query.month, now) }, period: 'day' };
+    return { chosen: 'month', query: { month: monthOf(query.month, now) }, period: 'day' };
   if (query.days === 'dates') {
     const until = isDay(query.until) ? query.until : today;
     const since = isDay(query.since) && query.since <= until ? query.since : until;
     const days = (Date.parse(until) - Date.parse(since)) / DAY_MS + 1;
-    return { span: 'dates', query: { since, until }, period: days > MAX_BARS ? 'month' : 'day' };
+    return { chosen: 'dates', query: { since, until }, period: days > MAX_BARS ? 'month' : 'day' };
   }
-  const span = PERIODS.find(([each]) => each === query.days)?.[0] ?? '7';
-  return { span, query: { since: `${Number(span) - 1}d` }, period: 'day' };
+  const chosen = PERIODS.find(([each]) => each === query.days)?.[0] ?? '7';
+  return { chosen, query: { since: `${Number(chosen) - 1}d` }, period: 'day' };
 }
 
 /** The month that was asked for, or this one. */

@@ -5,7 +5,8 @@ import { refuse } from '../refuse.js';
 import { ASSISTANT_PARTS, type Block, marked, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
 import { ToolIds } from './tool-ids.js';
 
-export interface Turn {
+/** Roles alternate: consecutive messages of one role are one. */
+export interface MergedMessage {
   role: 'user' | 'assistant';
   content: Block[];
 }
@@ -13,30 +14,30 @@ export interface Turn {
 export interface Conversation {
   /** Text blocks. */
   system: Block[];
-  turns: Turn[];
+  messages: MergedMessage[];
 }
 
 /**
  * Leading system messages become `system`. A later one stays where it stands, as user text: moved to the front it
- * would speak about turns that have not happened yet.
+ * would speak about messages that have not happened yet.
  */
 export function toConversation(messages: readonly ChatMessage[]): Conversation {
-  const firstTurn = messages.findIndex((message) => !isSystem(message));
-  const leading = firstTurn < 0 ? messages.length : firstTurn;
+  const first = messages.findIndex((message) => !isSystem(message));
+  const leading = first < 0 ? messages.length : first;
   const system = messages
     .slice(0, leading)
     .flatMap((message, index) => markLast(toSystemBlocks(message, index), message));
-  const turns: Turn[] = [];
+  const merged: MergedMessage[] = [];
   const ids = new ToolIds();
   for (const [offset, message] of messages.slice(leading).entries()) {
-    addBlocks(turns, roleOf(message), markLast(toMessageBlocks(message, leading + offset, ids), message));
+    addBlocks(merged, roleOf(message), markLast(toMessageBlocks(message, leading + offset, ids), message));
   }
-  // Anthropic needs a turn to answer: a conversation of instructions only is put to it as one.
-  if (turns.length === 0) {
+  // Anthropic needs a message to answer: a conversation of instructions only is put to it as one.
+  if (merged.length === 0) {
     if (system.length === 0) refuse('messages', 'Anthropic needs at least one message that is not empty.');
-    return { system: [], turns: [{ role: 'user', content: system }] };
+    return { system: [], messages: [{ role: 'user', content: system }] };
   }
-  return { system, turns: turns.map(putResultsFirst) };
+  return { system, messages: merged.map(putResultsFirst) };
 }
 
 /** A message whose content is a text has its mark beside it. */
@@ -50,23 +51,22 @@ function isSystem(message: ChatMessage): boolean {
   return message.role === 'system' || message.role === 'developer';
 }
 
-function roleOf(message: ChatMessage): Turn['role'] {
+function roleOf(message: ChatMessage): MergedMessage['role'] {
   return message.role === 'assistant' ? 'assistant' : 'user';
 }
 
-/** Turns alternate: consecutive messages of one role are one turn. */
-function addBlocks(turns: Turn[], role: Turn['role'], blocks: Block[]): void {
+function addBlocks(merged: MergedMessage[], role: MergedMessage['role'], blocks: Block[]): void {
   if (blocks.length === 0) return;
-  const last = turns.at(-1);
-  if (last?.role !== role) turns.push({ role, content: blocks });
+  const last = merged.at(-1);
+  if (last?.role !== role) merged.push({ role, content: blocks });
   else for (const block of blocks) last.content.push(block);
 }
 
-/** Anthropic wants the results of a tool call before anything else in the turn that follows it. */
-function putResultsFirst(turn: Turn): Turn {
+/** Anthropic wants the results of a tool call before anything else in the message that follows it. */
+function putResultsFirst({ role, content }: MergedMessage): MergedMessage {
   const isResult = (block: Block) => block.type === 'tool_result';
-  const others = turn.content.filter((block) => !isResult(block));
-  return { role: turn.role, content: [...turn.content.filter(isResult), ...others] };
+  const others = content.filter((block) => !isResult(block));
+  return { role, content: [...content.filter(isResult), ...others] };
 }
 
 function toMessageBlocks(message: ChatMessage, index: number, ids: ToolIds): Block[] {
@@ -112,7 +112,7 @@ function toAssistantBlocks(message: ChatMessage, path: string, ids: ToolIds): Bl
   ];
 }
 
-/** What the model thought before an earlier answer, with its signatures. It stands before everything else of the turn. */
+/** What the model thought before an earlier answer, with its signatures. It stands before everything else of the message. */
 function toThinkingBlocks(blocks: unknown, path: string): Block[] {
   if (!Array.isArray(blocks)) refuse(path, 'thinking_blocks is an array.');
   return blocks.map((block: unknown, index) => {

@@ -11,7 +11,7 @@ import { toTools } from './tools.js';
 
 export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObject {
   refuseFields(request);
-  const { system, turns } = toConversation(request.messages);
+  const { system, messages } = toConversation(request.messages);
   const model = familiarName(entry.model);
   const grammar = new Grammar(model);
   const answer = toAnswerFormat(request.response_format, grammar);
@@ -19,7 +19,7 @@ export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObjec
     model: entry.model,
     max_tokens: toMaxTokens(request, entry),
     ...toSystem(system, answer),
-    messages: turns,
+    messages,
     ...toTemperature(request.temperature ?? null),
     ...pick(request, ['top_p', 'thinking']),
     ...toStopSequences(request.stop ?? []),

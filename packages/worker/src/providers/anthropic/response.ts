@@ -72,7 +72,7 @@ function toMessage(blocks: JsonObject[], stopDetails: unknown): AssistantMessage
   return message;
 }
 
-/** As the model wants it back in the next turn: its signature covers every character. */
+/** As the model wants it back in the next request: its signature covers every character. */
 function toThought(block: JsonObject): { type: string; thinking?: string }[] {
   if (block.type === 'thinking') {
     const { thinking, signature } = block;

@@ -4,7 +4,7 @@ const TAKEN = /^[a-zA-Z0-9_-]+$/;
 
 /**
  * The ids of tool calls, as Anthropic takes them. Anthropic allows letters, digits, `_` and `-`, and wants each id for one
- * call of the conversation only. Other clients and models use other characters, or count from zero in every turn. So an id
+ * call of the conversation only. Other clients and models use other characters, or count from zero in every message. So an id
  * that Anthropic would refuse is replaced. The caller never sees the replacement, because an answer has new calls only, with
  * ids that Anthropic made.
  */

@@ -12,16 +12,16 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
     redis.call('PEXPIRE', inbox, INBOX_TTL_MS)
   end
 
-  -- Gives back the turn of the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
-  local function takeTurnBack(q, workspace, share, class, tag)
+  -- Gives back the turn of the workspace's newest job, whose turn is given. The workspace's next job may get this turn again.
+  local function takeTurnBack(q, workspace, share, class, turn)
     local fairKey, field = q .. 'fair', turnsField(class, workspace)
     local finish, last = turnsOf(redis.call('HGET', fairKey, field))
-    if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
+    if math.abs(finish - share - turn) < 2 / STEP then last = turn - share end
     redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
   end
 
   -- Makes room in a full queue. The job of the class that would run last gives its place to a job that would run before it.
-  -- Tags grow by one with each waiting job of a workspace, and by less if the workspace has a weight. So the job that would
+  -- Turns grow by one with each waiting job of a workspace, and by less if the workspace has a weight. So the job that would
   -- run last is the newest of the workspace with the most waiting jobs for its weight. A workspace with fewer waiting jobs
   -- always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full. That api may
   -- be gone. So the job is not removed: it leaves its place, and a worker ends its wait when its time is over. The api of a
@@ -35,15 +35,15 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
     end
     if not jobId then return false end
     local now, turns = unpack(redis.call('HMGET', q .. 'fair', 'v' .. class, turnsField(class, workspace)))
-    local tag = nextTurn(tonumber(now or 0), turns, share)
-    local lastTag = math.floor(tonumber(score) % PRIORITY_1 * STEP) / STEP
-    if math.floor(tag * STEP) / STEP >= lastTag then return false end
+    local turn = nextTurn(tonumber(now or 0), turns, share)
+    local lastTurn = math.floor(tonumber(score) % PRIORITY_1 * STEP) / STEP
+    if math.floor(turn * STEP) / STEP >= lastTurn then return false end
 
     local jobKey = q .. jobId
     local data = redis.call('HGET', jobKey, 'data')
     redis.call('ZREM', q .. 'prioritized', jobId)
     local job = data and cjson.decode(data)
-    if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag) end
+    if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTurn) end
     if job and job.plan then redis.call('ZADD', q .. 'planned', string.format('%.0f', job.deadline), jobId)
     elseif job and (job.inBackground or (job.protocol or 1) >= DISPLACED_STAYS) then
       delayUntil(q, jobId, math.ceil(job.waitUntil) + 2 * WAIT_GRACE_MS)

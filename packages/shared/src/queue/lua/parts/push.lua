@@ -24,9 +24,9 @@ local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
     now, count, turns = unpack(redis.call('HMGET', fairKey, 'v' .. class, 'n', field))
     now, count = tonumber(now or 0), tonumber(count or 0)
   end
-  local tag, finish = nextTurn(now, turns, share)
-  redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', finish, tag))
-  local score = class * PRIORITY_1 + math.floor(tag * STEP) / STEP + (count % NUDGES) / (STEP * NUDGES)
+  local turn, finish = nextTurn(now, turns, share)
+  redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', finish, turn))
+  local score = class * PRIORITY_1 + math.floor(turn * STEP) / STEP + (count % NUDGES) / (STEP * NUDGES)
   redis.call('ZADD', q .. 'prioritized', string.format('%.17g', score), jobId)
   wake(q, class)
   return class

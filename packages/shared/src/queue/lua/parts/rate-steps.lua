@@ -1,5 +1,5 @@
+-- Builds the functions for limits per minute where the first job has any. Most queues have none, and do not pay for them.
 local rates
--- Builds the functions for limits per minute. Most queues have none.
 local function rateSteps()
   -- INCLUDE: scores.lua
   -- INCLUDE: rates.lua

@@ -1,4 +1,4 @@
--- The limits per minute and the pools of provider keys. Only jobs with a field `rate` (queue/rates.lua) come here.
+-- The limits per minute and the pools of provider keys. Only jobs with a field `rate` (queue/rates.ts) come here.
 --
 -- A limit is a window of a minute in half seconds. It has the amount that was reserved in each of them, and the sum. A call
 -- counts in the half second in which it has reached the provider at the latest. While the call runs, that is ARRIVAL_MS after
@@ -167,9 +167,9 @@ local function charge(key, slot, limit, amount)
   redis.call('PEXPIRE', key, WINDOW_TTL_MS)
 end
 
--- The provider said how much of its limits was left when it answered. For the narrowest limit of each type this is heeded, if
+-- The provider said how much of its limits was left when it answered. This counts for the narrowest limit of each type, if
 -- it is less than we think. The amount that may have left the window since the call was sent is no difference.
-local function heed(buckets, left, sentAt, now)
+local function lowerToStated(buckets, left, sentAt, now)
   for kind, remaining in pairs(left) do
     local narrowest
     for _, bucket in ipairs(buckets) do
@@ -207,7 +207,7 @@ local function correct(buckets, slot, used, now)
       isLess = isLess or more < 0
     end
   end
-  if really.left then heed(buckets, really.left, really.at or now, now) end
+  if really.left then lowerToStated(buckets, really.left, really.at or now, now) end
   return isLess
 end
 
@@ -250,9 +250,9 @@ local function bandOf(q, class, lane)
 end
 
 -- The job waits in its lane. Returns how many are before it there.
-local function park(q, jobId, class, tag, lane)
+local function park(q, jobId, class, turn, lane)
   local band = bandOf(q, class, lane)
-  local score = string.format('%.17g', band * PRIORITY_1 + math.floor(tag * 512) / 512)
+  local score = string.format('%.17g', band * PRIORITY_1 + math.floor(turn * 512) / 512)
   redis.call('ZADD', q .. 'prioritized', score, jobId)
   redis.call('HSET', q .. 'meta', 'lanes', 1)
   return redis.call('ZCOUNT', q .. 'prioritized', startOf(band), '(' .. score)
@@ -309,7 +309,7 @@ end
 -- Decides about a job with limits that is about to be taken. It runs now, with the key that is returned. Or it is parked. Or
 -- its wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked
 -- however long it has to wait.
-local function admit(q, jobId, class, tag, rateText, starts, now, open)
+local function admit(q, jobId, class, turn, rateText, starts, now, open)
   local jobKey, rate = q .. jobId, cjson.decode(rateText)
   local lane = class .. ':' .. rate[1]
   local before = redis.call('HGET', jobKey, 'key')
@@ -333,7 +333,7 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
       return 'run', key and key.name or ''
     end
   end
-  local ahead = park(q, jobId, class, tag, lane)
+  local ahead = park(q, jobId, class, turn, lane)
   local whole = wait + (closed > now and ahead or 0) * costOf(rate)
   if starts == 0 and now + whole > rate[2] then
     redis.call('ZREM', q .. 'prioritized', jobId)

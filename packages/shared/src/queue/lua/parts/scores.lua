@@ -1,3 +1,4 @@
+-- The score of a waiting job: its class, which is the priority that BullMQ knows, and below it the turn (turns.lua).
 local function classOf(score)
   return math.floor(tonumber(score) / PRIORITY_1)
 end

@@ -100,7 +100,7 @@ local function take(q, token, lockMs, most)
     rates.promoteDue(q, now, open)
   end
   while #taken <= room and parked < MOST_PARKED do
-    local jobId, class, tag = redis.call('RPOPLPUSH', q .. 'wait', q .. 'active'), nil, 0
+    local jobId, class, turn = redis.call('RPOPLPUSH', q .. 'wait', q .. 'active'), nil, 0
     if not jobId then
       local score
       if not popRanked and redis.call('ZCARD', q .. 'prioritized') > 0 then popRanked, lowestClass = rankedSteps(q) end
@@ -110,7 +110,7 @@ local function take(q, token, lockMs, most)
       end
       if jobId then
         if class == lowest then lowest = nil end
-        tag = tonumber(score) - class * PRIORITY_1
+        turn = tonumber(score) - class * PRIORITY_1
       elseif nextPlanned and spare - #taken + 1 >= 1 then
         jobId, class = nextPlanned(q), BACKGROUND
       end
@@ -130,7 +130,7 @@ local function take(q, token, lockMs, most)
         now = now or readClock()
         class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
         rates = rates or rateSteps()
-        verdict, detail = rates.admit(q, jobId, class, tag, rate, starts, now, open)
+        verdict, detail = rates.admit(q, jobId, class, turn, rate, starts, now, open)
       end
       if verdict == 'parked' then
         redis.call('LREM', q .. 'active', 1, jobId)
@@ -144,17 +144,17 @@ local function take(q, token, lockMs, most)
           counter, starts + 1)
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', now)}
-        if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
+        if turn > 0 then ranked[class] = math.max(ranked[class] or 0, turn) end
       end
     else
       redis.call('LREM', q .. 'active', 1, jobId)
     end
   end
-  for class, tag in pairs(ranked) do
+  for class, turn in pairs(ranked) do
     local field = 'v' .. class
-    -- A job that has waited in a lane has an old tag.
-    if not hasLanes or tag > tonumber(redis.call('HGET', q .. 'fair', field) or 0) then
-      redis.call('HSET', q .. 'fair', field, string.format('%.10f', tag))
+    -- A job that has waited in a lane has an old turn.
+    if not hasLanes or turn > tonumber(redis.call('HGET', q .. 'fair', field) or 0) then
+      redis.call('HSET', q .. 'fair', field, string.format('%.10f', turn))
     end
   end
   local again = hasLanes and rates.closeLanes(q, now, open) or 0

@@ -22,14 +22,14 @@ export interface FailedAnswer {
   error: AdminError;
 }
 
-export interface Turn {
+export interface Round {
   question: string;
   answers: (ModelAnswer | FailedAnswer)[];
 }
 
-/** What a model was told and has answered so far. A turn in which it failed is left out. */
-export function pastOf(turns: readonly Turn[], model: string): Message[] {
-  return turns.flatMap(({ question, answers }): Message[] => {
+/** What a model was told and has answered so far. A round in which it failed is left out. */
+export function pastOf(rounds: readonly Round[], model: string): Message[] {
+  return rounds.flatMap(({ question, answers }): Message[] => {
     const answer = answers.find((each) => each.model === model) ?? answers[0];
     if (!answer || 'error' in answer) return [];
     return [
@@ -44,12 +44,16 @@ export function modelsOf({ model, other }: ChatDraft): string[] {
 }
 
 /** Asks all at the same time. The failure of one of two is shown in the place of its answer. */
-export async function askAll(client: AdminClient, draft: ChatDraft, turns: readonly Turn[]): Promise<Turn> {
+export async function askAll(
+  client: AdminClient,
+  draft: ChatDraft,
+  rounds: readonly Round[],
+): Promise<Round> {
   const models = modelsOf(draft);
   const answers = await Promise.all(
     models.map(async (model) => {
       try {
-        return await ask(client, { ...draft, model }, pastOf(turns, model));
+        return await ask(client, { ...draft, model }, pastOf(rounds, model));
       } catch (error) {
         if (models.length === 1) throw error;
         return { model, error: asAdminError(error) };
