@@ -107,6 +107,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return;',
   },
   {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'if (BigInt(state.left_picodollars) >= expected)',
+    to: 'if (expected >= 0n)',
+  },
+  {
     test: 'gateway/batch-share',
     file: 'packages/api/src/chat/background-route.ts',
     from: 'state.runsOn = reply;',
@@ -142,6 +148,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/cli/src/apply/plan.ts',
     from: '{ ...before, ...mentioned(file) }',
     to: '{ ...mentioned(file) }',
+  },
+  {
+    test: 'gateway/console-quote',
+    file: 'packages/console/src/admin-client.ts',
+    from: 'body instanceof Blob ? body : ',
+    to: '',
   },
   {
     test: 'gateway/console',
