@@ -97,7 +97,9 @@ export const loggedRequest = s.component('Request', {
       s.fields({
         deadline_at: moment,
         via: s.orNull(s.choice('standard', 'flex', 'provider_batch')),
-        standard_usd: s.orNull(usd).about('What the answer would have cost at the standard tier when the request came.'),
+        standard_usd: s
+          .orNull(usd)
+          .about('What the answer would have cost at the standard tier when the request came.'),
         missed: s.flag,
       }),
     )

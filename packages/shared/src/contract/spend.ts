@@ -104,7 +104,9 @@ export const saving = s.component('Saving', {
   requests: s.whole().about('Requests with a deadline of their own that are over.'),
   missed: s.whole().about('Those that were not answered before it.'),
   cost_usd: usd,
-  standard_usd: usd.about('What the same answers would have cost at the standard tier when the requests came.'),
+  standard_usd: usd.about(
+    'What the same answers would have cost at the standard tier when the requests came.',
+  ),
   saved_usd: usd,
 });
 export type Saving = s.Infer<typeof saving>;
