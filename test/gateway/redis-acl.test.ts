@@ -212,6 +212,7 @@ async function sendEverything(): Promise<void> {
     await gone;
   }
   await ask('in the background', { headers: { prefer: 'respond-async' } });
+  await ask('with a deadline', { headers: { prefer: 'respond-async', 'x-gateway-deadline': '1h' } });
   const client = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.key });
   for (const text of ['one', 'two']) {
     const batch = await createBatch(client, toJsonl([line('a', text), line('b', text, 'unknown')]));

@@ -191,6 +191,7 @@ workspaces:
         weight: 3,
         batchesOverBudget: undefined,
         whenFull: undefined,
+        keepResultsHours: undefined,
         timeZone: undefined,
         budgets: undefined,
       },
