@@ -82,7 +82,9 @@ test('each process has exactly the metrics that the table gives it', (t) => {
     const expected = definitions
       .filter(({ roles, name }) => roles.includes(role) && !isElsewhere(name))
       .map(({ name }) => name);
-    t.deepEqual([...new Set(names)].sort(), expected.sort(), role);
+    // A 429 of these tests names a limit, which then holds.
+    const found = new Set(names.filter((name) => !isElsewhere(name)));
+    t.deepEqual([...found].sort(), expected.sort(), role);
   }
 });
 

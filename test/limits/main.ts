@@ -4,12 +4,15 @@
  */
 import { parseArgs } from 'node:util';
 import { figuresSaver } from '../helpers/save-figures.js';
+import { FOUND_CASES, type FoundRow, foundRow } from './found.js';
 import { RIVALS, type Row, revokedRow, rivalRow, sluiceRows } from './rows.js';
 
 const HELP = `npm run limits -- [options]
 
   --seconds <n>   how long each gateway is under load (180)
   --beside <list> the gateways beside ours: litellm,portkey (both), or none
+  --found <list>  instead: limits that nobody has set, and that are found or announced: all, or some of
+                  5,20,200,changing,second,second-hidden,tokens,tokens-hidden,anthropic,anthropic-hidden
   --save docs     write the figures to docs/reliability.md, if all held
   --help          this text
 `;
@@ -21,6 +24,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '180' },
     beside: { type: 'string', default: 'litellm,portkey' },
+    found: { type: 'string' },
     save: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -30,8 +34,9 @@ if (values.help) {
   say(HELP);
   process.exit(0);
 }
-const save = figuresSaver('limits', values.save);
 const ms = Number(values.seconds) * 1000;
+if (values.found !== undefined) process.exit((await showFound(values.found)) ? 0 : 1);
+const save = figuresSaver('limits', values.save);
 
 const beside = values.beside === 'none' ? [] : values.beside.split(',');
 const unknown = beside.find((name) => !RIVALS.has(name));
@@ -80,4 +85,40 @@ function lineOf({ title, tally, upstreamRefusals, usedPercent }: Row): string {
     usedPercent === undefined ? '' : `${usedPercent.toFixed(1)} %`,
   ];
   return `| ${cells.join(' | ')} |`;
+}
+
+/** Whether all were served as well as with the best setting, and next to nothing was refused. */
+async function showFound(list: string): Promise<boolean> {
+  const names = list === 'all' ? [...FOUND_CASES.keys()] : list.split(',');
+  say(
+    '| Upstream | Served | Of the best setting | 429s of the upstream | Refused | Failed |\n|---|---:|---:|---:|---:|---:|',
+  );
+  let held = true;
+  for (const name of names) {
+    const found = FOUND_CASES.get(name);
+    if (!found) {
+      say(`--found knows ${[...FOUND_CASES.keys()].join(', ')} and all.`);
+      process.exit(2);
+    }
+    const row = await foundRow(found, ms);
+    say(foundLine(row));
+    held &&=
+      row.percent >= LEAST_PERCENT && refusedPercent(row) < 1 && row.tally.refused + row.tally.failed === 0;
+  }
+  say(
+    held
+      ? 'All held.'
+      : `Not held: ${LEAST_PERCENT} % of the best setting, 1 % of 429s, and no caller refused.`,
+  );
+  return held;
+}
+
+function refusedPercent({ upstreamCalls, upstreamRefusals }: FoundRow): number {
+  return (100 * upstreamRefusals) / Math.max(1, upstreamCalls);
+}
+
+function foundLine(row: FoundRow): string {
+  const { title, tally, upstreamRefusals, percent } = row;
+  const refusals = `${upstreamRefusals}, ${refusedPercent(row).toFixed(1)} %`;
+  return `| ${[title, tally.served, `${percent.toFixed(1)} %`, refusals, tally.refused, tally.failed].join(' | ')} |`;
 }

@@ -53,6 +53,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "redis.call('ZADD', dueKey, now, id)",
   },
   {
+    test: 'gateway/announced-limits',
+    file: 'packages/worker/src/calls/heard-rates.ts',
+    from: 'remaining >= FAR * limit',
+    to: 'remaining >= 0',
+  },
+  {
     test: 'gateway/answer-check',
     file: 'packages/worker/src/answer-check/answer-check.ts',
     from: "verdict !== 'unfit'",
@@ -270,6 +276,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'x-gateway-modell'",
   },
   {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/wait-again.lua',
+    from: "if isCrowded ~= '' then",
+    to: "if isCrowded == 'x' then",
+  },
+  {
     test: 'gateway/heavy-requests',
     file: 'packages/shared/src/contract/gateway-file.ts',
     from: 'max_keys: s.withDefault(s.whole(COUNT), 50_000)',
@@ -328,6 +340,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/worker/src/calls/model-fit.ts',
     from: 'route === null',
     to: 'route !== null',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/api/src/chat/promises.ts',
+    from: 'due - EARLY_MS > now',
+    to: 'due > 0',
+  },
+  {
+    test: 'gateway/rate-limits',
+    file: 'packages/worker/src/jobs/provider-calls.ts',
+    from: 'waitMs >= 0 && !isDoubted',
+    to: 'waitMs > 1e9 && !isDoubted',
   },
   {
     test: 'gateway/responses',
@@ -502,6 +526,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/take.lua',
     from: "'PX', 4 * lockMs, 'GET') == token",
     to: "'PX', 4 * lockMs, 'GET') == worker",
+  },
+  {
+    test: 'gateway/token-habits',
+    file: 'packages/shared/src/queue/rates.ts',
+    from: 'i: input, o: likely',
+    to: 'i: input, o: output',
   },
   {
     test: 'gateway/traces',

@@ -173,6 +173,7 @@ export function assemble(
       health,
       slots,
       rates,
+      announced,
       metrics: workerMetrics,
     }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),

@@ -176,7 +176,7 @@ function announcedKey(key: string, model: string, type: BucketType): string {
 }
 
 /** Calls do not arrive at equal distances, so a short window is not filled to its brim. */
-const FILLED = 0.97;
+const FILLED = 0.98;
 
 function perMinute(limit: number, windowMs: number): number {
   return isShortWindow(windowMs) ? Math.max(1, Math.floor((FILLED * limit * 60_000) / windowMs)) : limit;

@@ -175,6 +175,12 @@ export class ChatProcessor {
       return fallback.fail(progress, request, blockedFailure(blocked));
     }
 
+    const isUncounted = !again && !progress.begun && calls.isUncounted(entry, progress);
+    if (isUncounted && (await fallback.waitAgain(progress, entry, 'limit'))) {
+      calls.leave(entry, job);
+      return undefined;
+    }
+
     // The worker that died may have made every call that the reservation covers.
     if (
       again &&
@@ -216,7 +222,11 @@ export class ChatProcessor {
       // A run that has lost its job leaves the answer to the one that has it.
       if (!run.signal.reason) result.release?.();
       const { failure, nextKey } = result;
-      if (result.waitsFor && (await fallback.waitAgain(progress, entry, result.waitsFor))) return undefined;
+      if (
+        result.waitsFor &&
+        (await fallback.waitAgain(progress, entry, result.waitsFor, failure.retryAfterMs))
+      )
+        return undefined;
       // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.
       if (nextKey !== undefined && otherKeys > 0 && fallback.hasTime(progress.job)) {
         otherKeys--;

@@ -89,15 +89,18 @@ export class Fallback {
     progress: Progress,
     entry: ChainEntry,
     waitsFor: 'slot' | 'key' | 'limit',
+    toldMs = 0,
   ): Promise<boolean> {
     const { clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const isCrowded = waitsFor === 'slot';
-    const delayMs = waitsFor !== 'key' ? waitBeforeTurn(timesRefused(job)) : 0;
+    const backOffMs = waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
+    const delayMs = waitsFor === 'limit' ? Math.max(backOffMs, toldMs) : backOffMs;
     if (!this.hasTime(job, delayMs)) return false;
     const queuedAt = clock.now();
     const { maxWaitMs } = upstreams.of(entry).config;
-    const next = toNext(job, job.entry, queuedAt, waitUntil(job, queuedAt, maxWaitMs));
+    const until = Math.max(job.waitUntil, waitUntil(job, queuedAt, maxWaitMs));
+    const next = toNext(job, job.entry, queuedAt, until);
     try {
       // A run that has lost the job leaves it to the run after it.
       await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded });

@@ -7,6 +7,7 @@ import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
@@ -19,7 +20,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Background } from '../calls/background-call.js';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
-import type { HeardRates } from '../calls/heard-rates.js';
+import type { Heard, HeardRates } from '../calls/heard-rates.js';
 import type { Silences } from '../calls/http-client.js';
 import type { LearnedRefusals } from '../calls/learned-refusals.js';
 import type { ModelApis } from '../calls/model-apis.js';
@@ -63,6 +64,7 @@ export interface ProviderCallsParts {
   health: ProviderHealth;
   slots: Pick<SlotLimits, 'ended'>;
   rates: Pick<HeardRates, 'hear'>;
+  announced: Pick<AnnouncedLimits, 'of'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
   queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain' | 'keepResponse' | 'keptResponse'>;
@@ -110,6 +112,11 @@ export class ProviderCalls {
     return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
   }
 
+  /** Whether the provider announces limits for the model that the job, which was queued before, does not count under. */
+  isUncounted({ provider, model }: ChainEntry, { rate }: Progress): boolean {
+    return !rate && this.parts.announced.of(provider, '', model) !== undefined;
+  }
+
   /** The request ends without a call. */
   leave({ provider }: ChainEntry, { requestId }: ChatJob): void {
     this.parts.health.saidNothing(provider, requestId);
@@ -151,8 +158,7 @@ export class ProviderCalls {
       if (result.ms !== undefined) result.ms += refusedMs;
     }
     const { failure } = result;
-    const subject = [entry.provider, rate?.key ?? '', entry.model] as const;
-    const heard = this.parts.rates.hear(upstream.config, subject, result.rates, failure);
+    const heard = this.#hear(progress, upstream.config, entry, request, result);
     if (rate && result.ms !== undefined) {
       rate.use = { sentAt };
       if (isAnswered(result)) rate.use.answeredAt = clock.now();
@@ -170,7 +176,11 @@ export class ProviderCalls {
     const isAuto = upstream.config.concurrency === 'auto';
     if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded = isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request);
-    const isLimited = heard?.isAnnounced && !rate?.key && mayWaitAgain(progress.job, request);
+    const isLimited =
+      heard?.isKnown &&
+      !rate?.key &&
+      (failure?.retryAfterMs ?? 0) <= upstream.config.maxWaitMs &&
+      mayWaitAgain(progress.job, request);
     const nextKey =
       failure && !isCrowded && !isLimited
         ? await this.#otherKey(progress, failure, upstream.config)
@@ -211,6 +221,19 @@ export class ProviderCalls {
     else if (isLimited) result.waitsFor = 'limit';
     else if (nextKey === WAIT_FOR_KEY) result.waitsFor = 'key';
     return nextKey && nextKey !== WAIT_FOR_KEY ? { ...result, nextKey } : result;
+  }
+
+  /** A tier with a capacity of its own has limits of its own. */
+  #hear(
+    { rate }: Progress,
+    config: ProviderConfig,
+    { provider, model }: ChainEntry,
+    request: ChatRequest,
+    { rates, failure }: CallResult,
+  ): Heard | undefined {
+    if ((!rates && !failure?.saidLimit) || tierApart(request) !== undefined) return undefined;
+    const subject = [provider, rate?.key ?? '', model] as const;
+    return this.parts.rates.hear(config, subject, rates, failure, rate !== undefined);
   }
 
   /** A provider that reports more output than the call allowed is believed, because it bills that. A person should know of it. */
