@@ -566,7 +566,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/gathered',
     file: 'packages/shared/src/queue/lua/collect-part.lua',
-    from: 'if #found < 2 then return 0 end',
+    from: "redis.call('HSET', queue .. id, 'at', part)",
     to: '',
   },
   {
