@@ -56,7 +56,10 @@ export class HeardRates {
       // A call that nobody counted says nothing about a limit that is known.
       if (isKnown && !isCounted) continue;
       const isBelow = isCounted && (isKnown || isSet(config, subject, type));
-      news[type] = isBelow ? inSeconds(named) : named;
+      // Requests are kept in seconds somewhere. Of tokens, others may have used more than is known here: nothing is left.
+      const isSpaced = isBelow && type === 'r';
+      news[type] = isSpaced ? inSeconds(named) : named;
+      if (isBelow && !isSpaced) heard.left = { ...heard.left, [type]: 0 };
       if (isBelow) heard.isKnown = true;
     }
     for (const [type, rate] of Object.entries(said ?? {}) as [BucketType, SaidRate][]) {
