@@ -71,7 +71,11 @@ test.serial(
       ],
     );
     const [window] = quoted.windows;
-    t.like(window, { completion_window: '24h', by: 'gateway' });
+    t.like(window, { completion_window: '1h', by: 'gateway' });
+    t.deepEqual(
+      quoted.windows.map(({ completion_window }) => completion_window),
+      ['1h', '24h', '48h'],
+    );
     const [expected, most, bound] = [
       window?.expected_cost_usd,
       window?.most_cost_usd,
@@ -116,10 +120,18 @@ test.serial('a quote counts as a request of its workspace', async (t) => {
 test.serial('a batch that has a wrong dry_run or window is refused', async (t) => {
   for (const [more, param] of [
     [{ dry_run: 'yes' }, 'dry_run'],
-    [{ completion_window: '25h' }, 'completion_window'],
+    [{ completion_window: '49h' }, 'completion_window'],
     [{ dry_run: false }, 'completion_window'],
   ] as const)
     t.like(await t.throwsAsync(quote(toJsonl([line('a', 'hi')]), more)), { status: 400, param });
+});
+
+test.serial('a quote that names a window is for that one', async (t) => {
+  const { windows } = await quote(toJsonl([line('a', 'hi')]), { completion_window: '25h' });
+  t.deepEqual(
+    windows.map(({ completion_window }) => completion_window),
+    ['25h'],
+  );
 });
 
 test.serial('sluice batches quote reads a file and keeps nothing', async (t) => {

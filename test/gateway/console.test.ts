@@ -28,6 +28,7 @@ test.before(async () => {
   [gateway, browser] = await Promise.all([
     startGateway({
       providers: {
+        openai: { concurrency: 64 },
         other: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' },
       },
       routes: { fast: CHAIN, steady: CHAIN, elsewhere: [{ provider: 'other', model: 'gpt-4o' }] },

@@ -73,10 +73,10 @@ test('each process has exactly the metrics that the table gives it', (t) => {
       .map(({ name }) => name)
       .filter((name) => name.startsWith('gateway_'))
       .map((name) => name.replace(/_seconds_(?:bucket|sum|count)$/, '_seconds'));
-    // These need PostgreSQL, files of the log, tags, a budget that is spent, or a provider with several keys, limits per minute
-    // or answers in pieces.
+    // These need PostgreSQL, files of the log, tags, budgets of their own, one that is spent, prompts that are kept together, or a
+    // provider with several keys, limits per minute or answers in pieces.
     const isElsewhere = (name: string) =>
-      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_|provider_first_token_)/.test(
+      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_|provider_first_token_|budget_|warm_prefix_)/.test(
         name,
       );
     const expected = definitions

@@ -41,14 +41,29 @@ async function scraped(): Promise<void> {
   });
 }
 
+/** A prompt that is long enough for a provider's cache. */
+const CACHED = {
+  model: 'gpt-4o-mini',
+  prompt_cache_key: 'rules',
+  messages: [{ role: 'user', content: 'Answer in one short and friendly sentence. '.repeat(150) }],
+};
+
 test.before(async () => {
   gateway = await startProcesses({
     workers: 2,
     workspaces: {
       broke: { limits: { budget_usd_per_month: 0.000001 } },
       piecemeal: { routes: { pieces: [{ provider: 'pooled', model: 'gpt-4o-mini' }] } },
-      limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1, when_full: 'refuse' } },
+      limited: {
+        limits: {
+          budget_usd_per_month: 100,
+          budgets: [{ scope: 'key', window: 'day', usd: 100 }],
+          requests_per_minute: 1,
+          when_full: 'refuse',
+        },
+      },
     },
+    simulator: { caches: {} },
     providers: {
       openai: { circuit_failures: 0 },
       // The panels of limits, keys, answers in pieces and reported costs have nothing to show without it.
@@ -74,6 +89,7 @@ test.before(async () => {
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 10; i++)
       await ask('fast', `hello again ${i}`, { headers: { 'x-gateway-tags': 'feature=search' } });
+    for (let i = 0; i < 2; i++) await gateway.chat(CACHED);
     for (let i = 0; i < 10; i++) await ask('pieces', `hello ${i}`, { key: gateway.keys.piecemeal });
     await scraped();
   }

@@ -359,6 +359,7 @@ test.serial('each Redis user may do what its processes do, and no more', async (
   };
   await until('every command that is granted is used', async () => {
     const isDone = (await Promise.all(USERS.map(unused))).flat().length === 0;
+    if (!isDone) console.error(JSON.stringify(await Promise.all(USERS.map(unused))));
     if (!isDone) await sendEverything();
     return isDone;
   }).catch(async () => {
