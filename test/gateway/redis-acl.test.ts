@@ -43,9 +43,9 @@ const RARE: Record<User, string[]> = {
     'scard',
   ],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
-  // quota of kept answers, a lock that is renewed. And the log on its way to PostgreSQL, which is not there.
+  // quota of kept answers, a lock that is renewed, jobs that were taken with a lost reply. And the log on its way to PostgreSQL, which is not there.
   worker: [
-    ...['sadd', 'srem', 'rpush', 'incr', 'zrange'],
+    ...['sadd', 'srem', 'rpush', 'incr', 'zrange', 'mget'],
     ...[
       'xreadgroup',
       'xack',

@@ -223,11 +223,11 @@ export const costDashboard: DashboardSpec = {
       width: 12,
       queries: [
         {
-          expr: 'sum by (via, result) (rate(gateway_deadline_requests_total[$__rate_interval])) * 3600 > 0',
+          expr: 'sum by (via, result) (rate(gateway_deadline_requests_total[$__rate_interval])) * 3600',
           legend: '{{via}} {{result}}, per hour',
         },
         {
-          expr: 'sum by (provider, tier) (rate(gateway_deadline_put_off_total[$__rate_interval])) * 3600 > 0',
+          expr: 'sum by (provider, tier) (rate(gateway_deadline_put_off_total[$__rate_interval])) * 3600',
           legend: 'put off: {{provider}} {{tier}}, per hour',
         },
       ],
