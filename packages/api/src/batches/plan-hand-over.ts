@@ -4,7 +4,8 @@ import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
 import type { GatherParts } from './gather-part.js';
 
-const PROVIDER_WINDOW_MS = 24 * 3_600_000;
+/** A provider may take so long for its own batch. A batch with less time is not handed over. */
+export const PROVIDER_WINDOW_MS = 24 * 3_600_000;
 
 /** Whether the batch is handed over, and if its route asks for that and it is not: why. */
 export async function planHandOver(

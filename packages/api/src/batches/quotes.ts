@@ -23,7 +23,7 @@ import { checkLines } from './check-lines.js';
 import { lineLimitsOf } from './line-feeder.js';
 import type { BatchLine } from './parse-line.js';
 import type { PastUses } from './past-use.js';
-import { planHandOver } from './plan-hand-over.js';
+import { PROVIDER_WINDOW_MS, planHandOver } from './plan-hand-over.js';
 import { type PaceParts, paceOf } from './quote-pace.js';
 import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
 
@@ -41,8 +41,6 @@ const MOST_GROUPS = 100;
 const MOST_REFUSALS = 50;
 /** So many batches under way are looked at for the pace. */
 const MOST_OTHERS = 200;
-/** A provider's own batch may take so long, however long the batch has. */
-const PROVIDER_BATCH_MS = 24 * 3_600_000;
 
 export interface QuotesParts
   extends Pick<SendLineParts, 'directory' | 'clock' | 'limits' | 'deadlineMs' | 'protocol'>,
@@ -128,7 +126,7 @@ export class Quotes {
     const plan = await planHandOver(
       this.parts,
       // Each window is looked at by itself.
-      { id: makeRequestId(), workspace, endpoint, created: 0, expires: PROVIDER_BATCH_MS },
+      { id: makeRequestId(), workspace, endpoint, created: 0, expires: PROVIDER_WINDOW_MS },
       models,
     );
     const refused = [...tally.refused.values(), ...(await this.#refusedWhole(asked, owner, total, groups))];
@@ -176,8 +174,8 @@ export class Quotes {
     const factor = providers.get(handedTo ?? '')?.batchPriceFactor ?? 1;
     return windows.map((window) => {
       const windowMs = durationMs(window) ?? 0;
-      const isHanded = handedTo !== undefined && windowMs >= PROVIDER_BATCH_MS;
-      const ends = isHanded ? now + PROVIDER_BATCH_MS : ms === undefined ? undefined : now + ms;
+      const isHanded = handedTo !== undefined && windowMs >= PROVIDER_WINDOW_MS;
+      const ends = isHanded ? now + PROVIDER_WINDOW_MS : ms === undefined ? undefined : now + ms;
       return {
         completion_window: window,
         by: isHanded ? ('provider_batch' as const) : ('gateway' as const),

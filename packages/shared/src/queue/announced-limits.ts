@@ -39,6 +39,8 @@ interface Kept {
 
 export class AnnouncedLimits {
   #known = new Map<string, Kept>();
+  /** The providers of these. Every request asks for its own. */
+  #providers = new Set<string>();
 
   constructor(
     private readonly redis: Redis,
@@ -54,6 +56,7 @@ export class AnnouncedLimits {
     const over = known.filter(([, kept]) => isOver(kept)).map(([subject]) => subject);
     if (over.length > 0) await this.redis.hdel(this.names.announcedLimits, ...over);
     this.#known = new Map(known.filter(([, kept]) => !isOver(kept)));
+    this.#providers = new Set([...this.#known.keys()].map(providerOf));
   }
 
   of(...subject: RateSubject): AnnouncedRates | undefined {
@@ -62,8 +65,7 @@ export class AnnouncedLimits {
 
   /** Whether a limit of the provider is known, for any key and model. */
   has(provider: string): boolean {
-    if (this.#known.size === 0) return false;
-    return [...this.#known.keys()].some((name) => name.startsWith(`${provider} `));
+    return this.#providers.has(provider);
   }
 
   list(provider: string): { key: string; model: string; rates: AnnouncedRates }[] {
@@ -83,10 +85,16 @@ export class AnnouncedLimits {
     if ((before && !isNews && now - before.at < RENEWED_MS) || (!before && this.#known.size >= MOST)) return;
     const kept: Kept = { rates: merged, at: Math.round(now) };
     this.#known.set(name, kept);
+    this.#providers.add(subject[0]);
     await this.redis.hset(this.names.announcedLimits, name, JSON.stringify(kept));
   }
 }
 
 function nameOf(subject: RateSubject): string {
   return subject.join(' ');
+}
+
+/** No name of a provider has a space. */
+function providerOf(name: string): string {
+  return name.slice(0, name.indexOf(' '));
 }

@@ -3,13 +3,19 @@ import type { AnnouncedRates } from '@sluice/shared/queue/announced-limits';
 import type { BucketType } from '@sluice/shared/queue/rates';
 import type { Headers } from './types.js';
 
-/** The part of the header's name that differs by type of limit, at OpenAI and at Anthropic. */
-const NAMES: readonly (readonly [BucketType, string])[] = [
-  ['r', 'requests'],
-  ['t', 'tokens'],
-  ['i', 'input-tokens'],
-  ['o', 'output-tokens'],
-];
+/** The headers of each type of limit, at OpenAI and at Anthropic. Every answer is looked at, so they are put together once. */
+const HEADERS = (
+  [
+    ['r', 'requests'],
+    ['t', 'tokens'],
+    ['i', 'input-tokens'],
+    ['o', 'output-tokens'],
+  ] as const
+).map(([type, name]) => ({
+  type,
+  openai: headersOf((word) => `x-ratelimit-${word}-${name}`),
+  anthropic: headersOf((word) => `anthropic-ratelimit-${name}-${word}`),
+}));
 const WHOLE = /^\d{1,12}$/;
 const DURATION =
   /^(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
@@ -28,23 +34,23 @@ export type SaidRates = Partial<Record<BucketType, SaidRate>>;
 /** Undefined when nothing was said. A limit that is zero, unknown or impossible counts as not said. */
 export function readRates(headers: Headers, now: number = Date.now()): SaidRates | undefined {
   let said: SaidRates | undefined;
-  for (const [type, name] of NAMES) {
-    const openai = headers[`x-ratelimit-limit-${name}`];
-    const limit = numberOf(openai ?? headers[`anthropic-ratelimit-${name}-limit`]);
+  for (const { type, openai, anthropic } of HEADERS) {
+    const names = headers[openai.limit] === undefined ? anthropic : openai;
+    const limit = numberOf(headers[names.limit]);
     if (!limit) continue;
-    const of = (word: string) =>
-      openai === undefined
-        ? headers[`anthropic-ratelimit-${name}-${word}`]
-        : headers[`x-ratelimit-${word}-${name}`];
-    const remaining = numberOf(of('remaining'));
+    const remaining = numberOf(headers[names.remaining]);
     if (remaining === undefined || remaining > limit) continue;
     const rate: SaidRate = { limit, remaining };
-    const resetMs = durationOf(of('reset'), headers.date, now);
+    const resetMs = durationOf(headers[names.reset], headers.date, now);
     if (resetMs !== undefined) rate.resetMs = resetMs;
     said ??= {};
     said[type] = rate;
   }
   return said;
+}
+
+function headersOf(nameOf: (word: string) => string) {
+  return { limit: nameOf('limit'), remaining: nameOf('remaining'), reset: nameOf('reset') };
 }
 
 function numberOf(header: string | string[] | undefined): number | undefined {
