@@ -1,28 +1,33 @@
 /**
- * Runs the tests: `node test/dist/run.js first` is a part of `npm test`, and `rest` is `npm run test:all`. It starts the Redis
- * that the tests share, and runs AVA on the files of the suite. Further arguments go to AVA.
+ * Runs the tests: `node test/dist/run.js first` is a part of `npm test`, `rest` is `npm run test:all`, and `cluster` is
+ * `npm run test:cluster`. It starts the Redis that the tests share, and runs AVA on the files of the suite. Further arguments
+ * go to AVA.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { REDIS } from '@sluice/cli/start/find-redis';
 import { findTool } from '@sluice/cli/start/tools';
 import { REPOSITORY } from './helpers/all-in-one.js';
+import { startCluster } from './helpers/cluster.js';
 import { SHARED_REDIS, startSharedRedis } from './helpers/test-redis.js';
 import { spawnWithParent } from './helpers/with-parent.js';
-import { filesOf, type Suite } from './suites.js';
+import { filesOf, SUITES, type Suite } from './suites.js';
 
 const AT_A_TIME = '6';
 /** AVA notices a test that hangs, and not a test file that does not end. */
 const SILENCE_MS = 20 * 60_000;
 
 const [suite, ...more] = process.argv.slice(2);
-if (suite !== 'first' && suite !== 'rest')
-  throw new Error('usage: node test/dist/run.js first|rest [options of AVA]');
+if (!isSuite(suite)) throw new Error(`usage: node test/dist/run.js ${SUITES.join('|')} [options of AVA]`);
 const say = (line: string) => process.stdout.write(`${line}\n`);
 process.exitCode = await run(suite, more);
 
+function isSuite(name: string | undefined): name is Suite {
+  return SUITES.some((suite) => suite === name);
+}
+
 async function run(suite: Suite, more: readonly string[]): Promise<number> {
-  const redis = findTool(REDIS) ? await startSharedRedis() : undefined;
+  const redis = findTool(REDIS) ? await startRedisFor(suite) : undefined;
   try {
     const files = filesOf(suite);
     say(`Running ${files.length} files of tests, ${AT_A_TIME} at a time.`);
@@ -30,6 +35,10 @@ async function run(suite: Suite, more: readonly string[]): Promise<number> {
   } finally {
     await redis?.stop();
   }
+}
+
+function startRedisFor(suite: Suite): Promise<{ url: string; stop(): Promise<void> }> {
+  return suite === 'cluster' ? startCluster() : startSharedRedis();
 }
 
 async function runAva(args: readonly string[], redisUrl: string | undefined): Promise<number> {

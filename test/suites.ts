@@ -3,8 +3,12 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** `first` is `npm test`, and `rest` is what `npm run test:all` runs after it. */
-export type Suite = 'first' | 'rest';
+/**
+ * `first` is `npm test`, and `rest` is what `npm run test:all` runs after it. `cluster` is `npm run test:cluster`: files of both
+ * once more, on a Redis Cluster.
+ */
+export const SUITES = ['first', 'rest', 'cluster'] as const;
+export type Suite = (typeof SUITES)[number];
 
 /**
  * The files of test/gateway that `npm test` runs: one of each kind, so that whoever breaks something hears of it within
@@ -56,6 +60,45 @@ export const FIRST: readonly string[] = [
   'examples',
   'start',
   'logs',
+];
+
+/** What differs on a Redis Cluster: queues, limits, budgets, batches, and what reads and writes beside them. */
+const ON_CLUSTER: readonly string[] = [
+  ...[
+    'first-request',
+    'fallback',
+    'cost',
+    'dispatcher',
+    'settle',
+    'settle-sequences',
+    'take',
+    'crash',
+    'cancellation',
+  ],
+  ...['idempotency', 'idempotency-order', 'background', 'requests', 'deadlines', 'planner', 'gathered'],
+  ...[
+    'shares',
+    'backlog-share',
+    'fairness',
+    'priorities',
+    'warm-prefix',
+    'limits',
+    'rate-limits',
+    'promises',
+  ],
+  ...['found-concurrency', 'announced-limits', 'token-habits', 'cooldowns', 'circuit'],
+  ...['budgets', 'admin-budget', 'budget-scopes', 'scoped-budgets', 'unknown-bills', 'bookkeeping'],
+  ...[
+    'batch-input',
+    'batch-lease',
+    'batch-share',
+    'batches',
+    'provider-batches',
+    'batch-quote',
+    'files',
+    'webhooks',
+  ],
+  ...['admin-log', 'admin-directory', 'erase', 'metrics'],
 ];
 
 /**
@@ -140,6 +183,7 @@ const GATEWAY = fileURLToPath(new URL('gateway/', import.meta.url));
 const UNIT = fileURLToPath(new URL('unit/', import.meta.url));
 
 export function filesOf(suite: Suite): string[] {
+  if (suite === 'cluster') return testFiles(GATEWAY).filter((file) => ON_CLUSTER.includes(nameOf(file)));
   const gateway = testFiles(GATEWAY).filter((file) => FIRST.includes(nameOf(file)) === (suite === 'first'));
   if (suite === 'rest') return gateway;
   const joined = Object.values(ROOMS).flat();

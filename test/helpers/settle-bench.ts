@@ -6,6 +6,7 @@ import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
@@ -56,13 +57,13 @@ export interface ActiveJob {
 export async function createSettleBench({ ownRedis = false } = {}): Promise<SettleBench> {
   const server = await (ownRedis ? startSharedRedis() : shareRedis());
   const mine = randomBytes(6).toString('hex');
-  const redis = connectPatiently(server.url);
+  const redis = connectPatiently(withCell(server.url, mine));
   const closers: (() => Promise<void>)[] = [];
-  let cells = 0;
+  const nextCell = cellNames(redis, mine, server.url.includes('+cluster:'));
   return {
     redis,
     async cell(keptAnswerBytes = 1_000_000, providers = undefined, kind = ChatQueue) {
-      const names = keyNames(`cell-${mine}-${cells++}`);
+      const names = keyNames(await nextCell());
       const parts = { names, keptAnswerBytes, ...(providers ? { providers } : {}) };
       const queue = new kind(redis, parts);
       closers.push(() => queue.close());
@@ -170,5 +171,21 @@ export function nextEntry(job: ChatJob): NextEntry {
     waitUntil: NOW + 10_001,
     queueMs: 1,
     attempts: [{ provider: 'openai', model: 'gpt-4o-mini', outcome: 'server_error', status: 500, ms: 3 }],
+  };
+}
+
+/** Names for cells that one connection reaches. On a Cluster that is one slot. */
+function cellNames(redis: Redis, mine: string, onCluster: boolean): () => Promise<string> {
+  let cells = 0;
+  const next = () => `cell-${mine}-${cells++}`;
+  return async () => {
+    if (!onCluster) return next();
+    const slot = await redis.cluster('KEYSLOT', mine);
+    for (;;) {
+      const names = Array.from({ length: 1_000 }, next);
+      const slots = await Promise.all(names.map((name) => redis.cluster('KEYSLOT', name)));
+      const found = names[slots.indexOf(slot)];
+      if (found !== undefined) return found;
+    }
   };
 }
