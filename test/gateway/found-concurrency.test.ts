@@ -32,6 +32,7 @@ test.before(async () => {
           base_url: '${OPENAI_BASE_URL}',
           api_key: '${OPENAI_API_KEY}',
           concurrency: 5,
+          max_wait_ms: 600_000,
         },
       },
       workspaces: {
