@@ -10,7 +10,9 @@ import { FolderStore } from '@sluice/api/files/folder-store';
 import { SealedFiles } from '@sluice/api/files/sealed-files';
 import { readLines } from '@sluice/shared/json/read-lines';
 import { Payloads } from '@sluice/shared/queue/payload';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import { toFile } from 'openai';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -87,7 +89,8 @@ test('a batch whose file is out of reach waits for it', async (t) => {
 });
 
 test('no batch is created with a file whose bytes are about to be removed', async (t) => {
-  const { redis } = gateway;
+  const redis = connectPatiently(withCell(gateway.redisServer.url, 'moment'));
+  t.teardown(() => redis.disconnect());
   const names = keyNames('moment');
   const clock = { now: () => Date.now() };
   const store = new BatchStore(redis, names, new Payloads());

@@ -306,6 +306,8 @@ test('a worker that does not hear Redis for a moment, and loses its connection, 
   const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
   const gateway = await startGateway({
     workers: 0,
+    // A proxy stands before one server.
+    ownRedis: true,
     providers: { openai: { max_wait_ms: 250_000 } },
     routes: { plain: chain, careful: { on_crash: 'fail', chain } },
     simulator: { latencyMs: 5 },
