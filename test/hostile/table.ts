@@ -16,21 +16,18 @@ export function toTable(outcomes: readonly Outcome[]): string {
   return toMarkdownTable([COLUMNS, ...outcomes.map(toRow)]);
 }
 
-/** For the documentation, once all attacks were held off: what each attacker did, and what the innocent workspace noticed. */
+/** For the documentation, once all attacks were held off: what the innocent workspace noticed of each. */
 export function toPage(outcomes: readonly Outcome[]): string {
   const total = (count: (share: Share) => number) =>
     outcomes.reduce((sum, { under }) => sum + (under ? count(under) : 0), 0);
-  const lines = outcomes.map(({ attack, notes, alone, under }) => {
-    const seen = notes.length > 0 ? ` (${notes.join('; ')})` : '';
-    const latency = [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ');
-    return `| ${attack.name} | ${attack.does}${seen} | ${latency} |`;
-  });
+  const noticed = outcomes.map(
+    ({ attack, alone, under }) =>
+      `${attack.name} ${[alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ')}`,
+  );
   return [
     `The innocent workspace got ${total(({ errors }) => errors)} errors in ${total(({ requests }) => requests)} requests.`,
     '',
-    '| attack | the attacker | p95 ms alone → under attack |',
-    '|---|---|---|',
-    ...lines,
+    `Its p95 in ms, alone → under attack: ${noticed.join(', ')}.`,
   ].join('\n');
 }
 
