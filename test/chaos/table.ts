@@ -38,7 +38,9 @@ export function toPage(verdicts: readonly Verdict[]): string {
   return [
     `${run.length} scenarios, ${requests} requests: ${lost} lost, ${wrong} wrong, ${doubleBilled} double-billed.`,
     '',
-    toMarkdownTable([COLUMNS, ...ran.filter(isNotable).map(toRow)].map((row) => SAVED.map((i) => row[i] ?? ''))),
+    toMarkdownTable(
+      [COLUMNS, ...ran.filter(isNotable).map(toRow)].map((row) => SAVED.map((i) => row[i] ?? '')),
+    ),
     '',
     `Neither an extra call nor a second of recovery: ${quick.join(', ')}.`,
     ...(notes.length > 0 ? ['', ...notes] : []),

@@ -74,7 +74,11 @@ export async function tryOauth2Proxy(stage: Stage, browser: Browser, tell: Tell)
   await ada.context().clearCookies();
   await enter(ada, 'ada');
   await ada.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
-  tell('a sign-in that ends while the console is open is asked for anew', 'the page asks anew, and is back at Keys', true);
+  tell(
+    'a sign-in that ends while the console is open is asked for anew',
+    'the page asks anew, and is back at Keys',
+    true,
+  );
 
   const named = { 'x-forwarded-email': 'ada@example.com', 'x-forwarded-groups': 'platform' };
   const stranger = await askFrom('127.0.0.2', `${stage.gateway.adminUrl}/workspaces`, named);

@@ -142,7 +142,12 @@ const held =
   found.reserved === 0n &&
   found.differences.length === 0;
 /** What the documentation leaves out: figures that only say how large the run was. */
-const UNSAVED = ['Replays of an Idempotency-Key', 'By the cheaper route', 'Values that were counted', 'Picodollars in the log'];
+const UNSAVED = [
+  'Replays of an Idempotency-Key',
+  'By the cheaper route',
+  'Values that were counted',
+  'Picodollars in the log',
+];
 const saved = figures.filter(([what]) => !UNSAVED.includes(what));
 if (held)
   save?.(['| | |', '|---|---:|', ...saved.map(([what, value]) => `| ${what} | ${value} |`)].join('\n'));

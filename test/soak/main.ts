@@ -132,7 +132,14 @@ const failures = [
   ...broken,
 ];
 /** What the documentation leaves out: figures that nobody compares with anything. */
-const UNSAVED = ['answered', 'callers’ retries', 'replays of an Idempotency-Key', 'hung up on purpose', 'log entries', 'provider calls'];
+const UNSAVED = [
+  'answered',
+  'callers’ retries',
+  'replays of an Idempotency-Key',
+  'hung up on purpose',
+  'log entries',
+  'provider calls',
+];
 const rows: [string, unknown][] = [
   ['seconds', Math.round(elapsedMs() / 1000)],
   ['requests', callers.sent],

@@ -13,7 +13,9 @@ const blocks = [...page.matchAll(/<!-- (recipes|recipe: ([\w-]+)) -->\n```yaml\n
 const recipes = new Map(
   blocks.flatMap(([, , name, yaml = '']) =>
     name === undefined
-      ? [...yaml.matchAll(/^ {2}([\w-]+): .*$/gm)].map(([line, each = '']) => [each, `providers:\n${line}\n`] as const)
+      ? [...yaml.matchAll(/^ {2}([\w-]+): .*$/gm)].map(
+          ([line, each = '']) => [each, `providers:\n${line}\n`] as const,
+        )
       : [[name, yaml] as const],
   ),
 );

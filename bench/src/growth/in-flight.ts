@@ -80,26 +80,20 @@ function toTable(rows: readonly InFlight[]): string {
     'CPU µs/request: api',
     'worker',
     'redis',
-    'cores: api',
-    'worker',
-    'redis',
     'memory MB: api',
     'worker',
     'redis',
     'KB for each caller, api and worker',
-    'errors',
   ];
   const names = ['api', 'worker', 'redis'];
   return table(
     head,
-    rows.map(({ callers, perSecond, cpuUs, residentMb, callerKb, errors }) => [
+    rows.map(({ callers, perSecond, cpuUs, residentMb, callerKb }) => [
       callers.toLocaleString('en'),
       figure(perSecond),
       ...names.map((name) => figure(cpuUs[name])),
-      ...names.map((name) => figure(((cpuUs[name] ?? 0) * perSecond) / 1e6)),
       ...names.map((name) => figure(residentMb[name])),
       figure(callerKb),
-      String(errors),
     ]),
     0,
   );
