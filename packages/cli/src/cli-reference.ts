@@ -8,7 +8,7 @@ const WIDTH = 100;
 /** The same in every command that has it: the page says it once. */
 const COMMON = ['-h, --help', '-y, --yes', '-q, --quiet'];
 /** What takes no more words than this says little more than its name. */
-const FEW_WORDS = 12;
+const FEW_WORDS = 15;
 
 export function cliReference(): string {
   const program = createReferenceProgram();
