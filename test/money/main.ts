@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findPostgres } from '@sluice/cli/start/find-postgres';
 import { adminOf } from '../helpers/admin.js';
+import { figureList } from '../helpers/figure-list.js';
 import { startProcesses } from '../helpers/gateway.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
@@ -135,7 +136,7 @@ const figures = [
   ['Picodollars in the log', found.sums.log],
   ['Differences of ledger, PostgreSQL, FOCUS and counters', found.differences.join(', ') || 'none'],
 ] as const;
-for (const [what, value] of figures) say(`${what}: ${value}`);
+say(figureList(figures));
 const held =
   tally.wronglyRefused === 0 &&
   found.overspent === 0 &&
@@ -148,8 +149,6 @@ const UNSAVED = [
   'Values that were counted',
   'Picodollars in the log',
 ];
-const saved = figures.filter(([what]) => !UNSAVED.includes(what));
-if (held)
-  save?.(['| | |', '|---|---:|', ...saved.map(([what, value]) => `| ${what} | ${value} |`)].join('\n'));
+if (held) save?.(figureList(figures, UNSAVED));
 say(held ? 'All held.' : 'Not held.');
 process.exit(held ? 0 : 1);

@@ -256,14 +256,19 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
 });
 
 test('the page of access has every path of the admin api, with who may use it', (t) => {
-  const allowed = new Map<string, string[]>();
-  for (const [path, { role, scope }] of Object.entries(PERMISSIONS)) {
+  const allowed = new Map<string, Map<string, string[]>>();
+  for (const [operation, { role, scope }] of Object.entries(PERMISSIONS)) {
     const who = `${role} | ${scope}`;
-    allowed.set(who, [...(allowed.get(who) ?? []), code(path)]);
+    const [method = '', path = ''] = operation.split(' ');
+    const byMethod = allowed.get(who) ?? new Map<string, string[]>();
+    allowed.set(who, byMethod.set(method, [...(byMethod.get(method) ?? []), code(path)]));
   }
   t.deepEqual(
     tableAfter(read('docs/access.md'), '<!-- permissions -->'),
-    [...allowed].map(([who, paths]) => [...who.split(' | '), paths.join(', ')]),
+    [...allowed].map(([who, byMethod]) => [
+      ...who.split(' | '),
+      [...byMethod].map(([method, paths]) => `${method} ${paths.join(', ')}`).join('; '),
+    ]),
   );
   const described = Object.entries(adminPaths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),

@@ -40,8 +40,7 @@ export async function studyDirectory(options: GrowthOptions, generator: Generato
 /** The data have everything else that was measured. */
 function sentenceOf(what: string, points: readonly Point[]): string {
   const figures = points.map(
-    ({ title, sample }) =>
-      `${figure(sample.perSecond)} and ${figure(cpuOfRequest(sample))} with ${title}`,
+    ({ title, sample }) => `${figure(sample.perSecond)} and ${figure(cpuOfRequest(sample))} with ${title}`,
   );
   return `${what}, requests/s and CPU µs/request: ${figures.join('; ')}.`;
 }

@@ -64,10 +64,15 @@ function blockOf(command: Command, explained: Set<string>): string {
     .filter(([, meaning]) => meaning.split(' ').length > FEW_WORDS);
   const lines = rows
     .map(([name, meaning]) => `- \`${name}\`: ${escaped(meaning)}`)
-    .filter((line) => !explained.has(line));
-  for (const line of lines) explained.add(line);
+    .filter((line) => !explained.has(beginningOf(line)));
+  for (const line of lines) explained.add(beginningOf(line));
   const block = [`\`${words.join(' ')}\``, '', escaped(firstSentenceOf(command.description()))];
   return [...block, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n');
+}
+
+/** Options of one name that begin alike mean the same, but for a detail that their help has. */
+function beginningOf(line: string): string {
+  return line.split(' ', 5).join(' ');
 }
 
 /** The help of the command has the others. */

@@ -39,7 +39,7 @@ export const METRICS = {
     type: 'counter',
     roles: API,
     labels: ['path', 'method', 'status', 'code'],
-    help: 'Requests answered on the public listener. code is the error code, ok, or cancelled (status 499: the caller hung up).',
+    help: 'Requests answered on the public listener. code is the error code, ok, or cancelled (499: the caller hung up).',
   },
   httpDuration: {
     name: 'gateway_http_request_duration_seconds',
@@ -97,7 +97,7 @@ export const METRICS = {
     type: 'counter',
     roles: API,
     labels: ['way', 'outcome'],
-    help: 'Sign-ins to the console, and wrong tokens of programs. way is token, link or oidc; outcome is done or refused.',
+    help: 'Sign-ins to the console (token, link or oidc), and wrong tokens of programs. outcome is done or refused.',
   },
   idempotentReplays: {
     name: 'gateway_idempotent_replays_total',
@@ -146,7 +146,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['provider'],
-    help: 'Calls that a provider may be sent at a time, over all workers.',
+    help: 'Calls that a provider may be sent at a time.',
   },
   providerActive: {
     name: 'gateway_provider_active',
@@ -293,7 +293,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['workspace'],
-    help: 'What calls of this month may have cost whose bill nobody knows. It counts against the budget, and is no part of gateway_workspace_month_cost_usd. The same from every api process.',
+    help: 'What calls of this month may have cost whose bill nobody knows. It is no part of gateway_workspace_month_cost_usd. The same from every api process.',
   },
   budget: {
     name: 'gateway_workspace_budget_usd',
@@ -328,21 +328,21 @@ export const METRICS = {
     type: 'counter',
     roles: BOTH,
     labels: ['provider', 'reason'],
-    help: 'Limits met: upstream (a 429), cooldown (after one), concurrency (the wait ran out), backlog (too many waiting), workspace (its own limits, with provider none).',
+    help: 'Limits met: upstream (a 429), cooldown (after one), concurrency (the wait ran out), backlog (too many waiting), workspace (its own).',
   },
   fallbacks: {
     name: 'gateway_fallbacks_total',
     type: 'counter',
     roles: BOTH,
     labels: ['route', 'from', 'to', 'reason'],
-    help: 'Requests that went on to the next entry of their route. from and to are providers.',
+    help: 'Requests that went on to the next entry of their route.',
   },
   queueWait: {
     name: 'gateway_queue_wait_seconds',
     type: 'histogram',
     roles: WORKER,
     labels: ['provider', 'priority'],
-    help: 'From being put on a provider’s queue to being taken by a worker. priority is the class of the request.',
+    help: 'From being put on a queue to being taken by a worker.',
     buckets: WAIT_SECONDS,
   },
   providerRequests: {
@@ -350,7 +350,7 @@ export const METRICS = {
     type: 'counter',
     roles: WORKER,
     labels: ['provider', 'model', 'outcome'],
-    help: 'Provider calls. outcome is ok or how the call failed; unknown is a call that a worker died in.',
+    help: 'Provider calls. outcome is ok or how it failed; unknown: its worker died.',
   },
   providerDuration: {
     name: 'gateway_provider_request_duration_seconds',
@@ -401,7 +401,7 @@ export const METRICS = {
     type: 'counter',
     roles: WORKER,
     labels: ['provider', 'tier'],
-    help: 'How often a request with a deadline was put off: for a cheaper hour, or after a call at this tier.',
+    help: 'How often a request with a deadline was put off, for a cheaper hour or after a call at this tier.',
   },
   saved: {
     name: 'gateway_saved_usd_total',
