@@ -1,5 +1,6 @@
 import type { Caller, Generator } from '../load/load.js';
 import { figure } from '../markdown.js';
+import { sum } from '../numbers.js';
 import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';
 import { type Sluice, startSluice } from '../sluice.js';
@@ -42,5 +43,7 @@ function sentenceOf(what: string, points: readonly Point[]): string {
   const figures = points.map(
     ({ title, sample }) => `${figure(sample.perSecond)} and ${figure(cpuOfRequest(sample))} with ${title}`,
   );
-  return `${what}, requests/s and CPU µs/request: ${figures.join('; ')}.`;
+  const errors = sum(points.map(({ sample }) => sample.errors));
+  const failed = errors > 0 ? ` ${errors} errors.` : '';
+  return `${what}, requests/s and CPU µs/request: ${figures.join('; ')}.${failed}`;
 }

@@ -9,7 +9,7 @@ import type { GrowthOptions } from './options.js';
 import type { StudyResult } from './study.js';
 
 const SLICE_SECONDS = 10;
-const ROWS = 2;
+const ROWS = 4;
 
 interface Slice {
   /** Requests answered before this slice. */

@@ -74,6 +74,7 @@ async function settled({ redis, names }: Sluice): Promise<number> {
 }
 
 function toTable(rows: readonly InFlight[]): string {
+  const hasErrors = rows.some(({ errors }) => errors > 0);
   const head = [
     'in flight',
     'requests/s',
@@ -84,16 +85,18 @@ function toTable(rows: readonly InFlight[]): string {
     'worker',
     'redis',
     'KB for each caller, api and worker',
+    ...(hasErrors ? ['errors'] : []),
   ];
   const names = ['api', 'worker', 'redis'];
   return table(
     head,
-    rows.map(({ callers, perSecond, cpuUs, residentMb, callerKb }) => [
+    rows.map(({ callers, perSecond, cpuUs, residentMb, callerKb, errors }) => [
       callers.toLocaleString('en'),
       figure(perSecond),
       ...names.map((name) => figure(cpuUs[name])),
       ...names.map((name) => figure(residentMb[name])),
       figure(callerKb),
+      ...(hasErrors ? [String(errors)] : []),
     ]),
     0,
   );
