@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { toMarkdownTable } from '../helpers/markdown-table.js';
+import { figureList } from '../helpers/figure-list.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { showAway } from './away.js';
 import { showFaults } from './faults.js';
@@ -67,10 +67,9 @@ if (!isShow(name)) {
   const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'sluice-archive-'));
   const { rows, failures } = await shows[name](folder);
   if (values.folder === undefined) rmSync(folder, { recursive: true, force: true });
-  const table = toMarkdownTable([['What', 'Figure'], ...rows]);
-  say(`\n${table}\n`);
+  say(`\n${figureList(rows)}\n`);
   for (const failure of failures) say(`FAILED: ${failure}`);
   say(failures.length === 0 ? 'All held.' : `${failures.length} failed.`);
   if (failures.length > 0) process.exitCode = 1;
-  else save?.(table);
+  else save?.(figureList(rows));
 }

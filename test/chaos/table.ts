@@ -14,6 +14,10 @@ const COLUMNS = [
 
 /** The columns of the documentation: scenario, extra calls, recovery. */
 const SAVED = [0, 5, 6];
+/** A row with neither extra calls nor a recovery of this length is only named there. */
+const NOTABLE_MS = 1_000;
+/** Scenarios whose further figures are in the documentation. */
+const SAVED_NOTES = ['upstream-outage', 'flood', 'unequal-load', 'overload'];
 
 export function toTable(verdicts: readonly Verdict[]): string {
   return toMarkdownTable([COLUMNS, ...verdicts.map(toRow)]);
@@ -21,20 +25,30 @@ export function toTable(verdicts: readonly Verdict[]): string {
 
 /** For the documentation, once all rows have held: what they have in common is said once. Then what else was measured. */
 export function toPage(verdicts: readonly Verdict[]): string {
-  const run = verdicts.filter(({ account }) => account !== undefined).map(toRow);
+  const ran = verdicts.filter(({ account }) => account !== undefined);
+  const run = ran.map(toRow);
+  const quick = ran.filter((verdict) => !isNotable(verdict)).map(({ scenario }) => scenario.name);
   const [, requests, lost, wrong, doubleBilled] = COLUMNS.map((_, i) =>
     run.reduce((sum, row) => sum + Number(row[i]), 0),
   );
   const notes = verdicts.flatMap(({ scenario, notes, skipped }) => [
-    ...notes.map((note) => `- \`${scenario.name}\`: ${note}.`),
+    ...(SAVED_NOTES.includes(scenario.name) ? notes : []).map((note) => `- \`${scenario.name}\`: ${note}.`),
     ...(skipped === undefined ? [] : [`- \`${scenario.name}\` was skipped: ${skipped}.`]),
   ]);
   return [
     `${run.length} scenarios, ${requests} requests: ${lost} lost, ${wrong} wrong, ${doubleBilled} double-billed.`,
     '',
-    toMarkdownTable([COLUMNS, ...run].map((row) => SAVED.map((i) => row[i] ?? ''))),
+    toMarkdownTable(
+      [COLUMNS, ...ran.filter(isNotable).map(toRow)].map((row) => SAVED.map((i) => row[i] ?? '')),
+    ),
+    '',
+    `Neither an extra call nor a second of recovery: ${quick.join(', ')}.`,
     ...(notes.length > 0 ? ['', ...notes] : []),
   ].join('\n');
+}
+
+function isNotable({ account, recoveryMs = 0 }: Verdict): boolean {
+  return (account?.extraCalls ?? 0) > 0 || recoveryMs >= NOTABLE_MS;
 }
 
 function toRow({ scenario, account, recoveryMs, failures, skipped }: Verdict): string[] {

@@ -4,7 +4,6 @@
  */
 import { parseArgs } from 'node:util';
 import { launchBrowser } from '../helpers/browser.js';
-import { toMarkdownTable } from '../helpers/markdown-table.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { CHROMIUM, findMissing } from '../helpers/tools.js';
 import { CADDY, OAUTH2_PROXY, validateCaddyfile } from './programs.js';
@@ -14,7 +13,7 @@ import { tryCaddy, tryOauth2Proxy } from './try-everything.js';
 const HELP = `npm run front -- [options]
 
   --wait <n>      seconds until the slow call is answered (100)
-  --save docs     write the table to docs/production.md, if all held
+  --save docs     write what held to docs/production.md, if all held
   --help          this text
 
 It needs the programs caddy, oauth2-proxy and chromium on the PATH.
@@ -40,11 +39,11 @@ if (values.help) {
 
 async function tryAll(slowMs: number): Promise<boolean> {
   const save = figuresSaver('front', values.save);
-  const rows: string[][] = [];
+  const tried = new Map<string, string[]>();
   let failures = 0;
   const tell = (front: string) => (what: string, seen: string, holds: boolean) => {
     process.stdout.write(`${holds ? 'held  ' : 'FAILED'} ${front}: ${what}: ${seen}\n`);
-    rows.push([front, what, seen]);
+    tried.set(front, [...(tried.get(front) ?? []), what]);
     if (!holds) failures += 1;
   };
   const { ok, text } = validateCaddyfile();
@@ -59,7 +58,7 @@ async function tryAll(slowMs: number): Promise<boolean> {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
   if (failures > 0) process.stderr.write(`${stage.logs().slice(-4000)}\n`);
-  else save?.(toMarkdownTable([['In front', 'What', 'Seen'], ...rows]));
+  else save?.([...tried].map(([front, all]) => `- **${front}**: ${all.join('; ')}.`).join('\n'));
   await browser.close();
   await stage.close();
   process.stdout.write(failures === 0 ? '\nAll held.\n' : `\n${failures} failed.\n`);

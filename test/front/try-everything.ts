@@ -18,11 +18,11 @@ export async function tryCaddy(stage: Stage, slowMs: number, tell: Tell): Promis
   const plain = await callBySdk(stage, 'fast', 10);
   tell('a chat call with the SDK, by TLS', plain, plain === '1 answer');
   const slow = await callBySdk(stage, 'slow', 10);
-  tell(`the same, answered after ${slowMs / 1000} s`, slow, slow === '1 answer');
+  tell(`an answer after ${slowMs / 1000} s`, slow, slow === '1 answer');
   const large = await callBySdk(stage, 'fast', LARGE);
-  tell('the same, with a body of 9 MB', large, large === '1 answer');
+  tell('a body of 9 MB', large, large === '1 answer');
   const tooLarge = await callBySdk(stage, 'fast', TOO_LARGE);
-  tell('the same, with a body of 11 MB', tooLarge, tooLarge === '413 request_too_large');
+  tell('a body of 11 MB is refused', tooLarge, tooLarge === '413 request_too_large');
 
   const callers = new Callers(stage.url, stage.gateway.key, stage.authority);
   const body = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'Say hello.' }] });
@@ -47,20 +47,20 @@ export async function tryOauth2Proxy(stage: Stage, browser: Browser, tell: Tell)
   tell('an admin signs in at the provider', person, person === 'ada@example.com');
   const claim = { 'x-forwarded-email': 'root@example.com', 'x-forwarded-groups': 'platform' };
   const claimed = nameOf(await ask(ada, '/session', claim));
-  tell('their browser names root@example.com in the headers', claimed, claimed === 'ada@example.com');
+  tell('a name in their browser’s own headers is ignored', claimed, claimed === 'ada@example.com');
 
   const made = await ask(ada, '/workspaces', { 'content-type': 'application/json' }, '{"id":"by-ada"}');
   tell('they make a workspace', String(made.status), made.status === 201);
   const { address, who } = JSON.parse((await ask(ada, '/audit?limit=1')).text).data[0];
-  tell('the audit trail', `${who} from ${address}`, who === 'ada@example.com');
+  tell('the audit trail names them', `${who} from ${address}`, who === 'ada@example.com');
 
   const tom = await signIn(stage, browser, 'tom');
   await tom.getByRole('heading', { name: 'Live', level: 1 }).waitFor();
   const seen = JSON.parse((await ask(tom, '/workspaces')).text).data.map(({ id }: { id: string }) => id);
-  tell('somebody of one workspace sees', seen.join(', '), seen.join() === 'team-a');
+  tell('somebody of one workspace sees only that one', seen.join(', '), seen.join() === 'team-a');
   const spoofedGroups = await ask(tom, '/tokens', { 'x-forwarded-groups': 'platform' });
   tell(
-    'and with a group in a header of their own',
+    'a group in a header of their own is refused',
     String(spoofedGroups.status),
     spoofedGroups.status === 403,
   );
@@ -74,13 +74,17 @@ export async function tryOauth2Proxy(stage: Stage, browser: Browser, tell: Tell)
   await ada.context().clearCookies();
   await enter(ada, 'ada');
   await ada.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
-  tell('the sign-in ends while the console is open', 'the page asks anew, and is back at Keys', true);
+  tell(
+    'a sign-in that ends while the console is open is asked for anew',
+    'the page asks anew, and is back at Keys',
+    true,
+  );
 
   const named = { 'x-forwarded-email': 'ada@example.com', 'x-forwarded-groups': 'platform' };
   const stranger = await askFrom('127.0.0.2', `${stage.gateway.adminUrl}/workspaces`, named);
-  tell('the headers from an address that is no proxy', String(stranger), stranger === 401);
+  tell('headers from an address that is no proxy are refused', String(stranger), stranger === 401);
   const unsigned = await askFrom('127.0.0.2', `${stage.proxyUrl}/workspaces`, named);
-  tell('the headers at oauth2-proxy, not signed in', String(unsigned), unsigned === 401);
+  tell('headers at oauth2-proxy without a sign-in are refused', String(unsigned), unsigned === 401);
 }
 
 /** What the SDK prints, or the status and code of its error. */

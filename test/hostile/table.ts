@@ -12,25 +12,29 @@ const COLUMNS = [
   'verdict',
 ];
 
+/** Of the 95th percentile of the innocent workspace under attack. */
+const NOTICED_MS = 100;
+
 export function toTable(outcomes: readonly Outcome[]): string {
   return toMarkdownTable([COLUMNS, ...outcomes.map(toRow)]);
 }
 
-/** For the documentation, once all attacks were held off: what each attacker did, and what the innocent workspace noticed. */
+/** For the documentation, once all attacks were held off: what the innocent workspace noticed of each. */
 export function toPage(outcomes: readonly Outcome[]): string {
   const total = (count: (share: Share) => number) =>
     outcomes.reduce((sum, { under }) => sum + (under ? count(under) : 0), 0);
-  const lines = outcomes.map(({ attack, notes, alone, under }) => {
-    const seen = notes.length > 0 ? ` (${notes.join('; ')})` : '';
-    const latency = [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ');
-    return `| ${attack.name} | ${attack.does}${seen} | ${latency} |`;
-  });
+  const isNoticed = ({ under }: Outcome) => (under?.p95 ?? 0) >= NOTICED_MS;
+  const noticed = outcomes
+    .filter(isNoticed)
+    .map(
+      ({ attack, alone, under }) =>
+        `${attack.name} ${[alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ')}`,
+    );
+  const others = outcomes.filter((outcome) => !isNoticed(outcome)).map(({ attack }) => attack.name);
   return [
     `The innocent workspace got ${total(({ errors }) => errors)} errors in ${total(({ requests }) => requests)} requests.`,
     '',
-    '| attack | the attacker | p95 ms alone → under attack |',
-    '|---|---|---|',
-    ...lines,
+    `Its p95 in ms, alone → under attack: ${noticed.join(', ')}. Below ${NOTICED_MS} ms: ${others.join(', ')}.`,
   ].join('\n');
 }
 

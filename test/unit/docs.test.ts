@@ -91,14 +91,20 @@ test('the page of errors is the table of the code', (t) => {
   );
 });
 
-test('the page of errors has every reason in the words of the code', (t) => {
-  const kinds = [...new Set(Object.values(REASONS).map(({ kind }) => kind))];
-  t.deepEqual(
-    kinds.flatMap((kind) =>
-      listAfter(read('docs/errors.md'), `**${kind}**`).map(([name, , words]) => [name, kind, words]),
-    ),
-    Object.entries(REASONS).map(([name, { kind, words }]) => [code(name), kind, words]),
-  );
+test('the page of errors has every reason of each kind, in the words of the code or by its name alone', (t) => {
+  const page = read('docs/errors.md');
+  for (const kind of new Set(Object.values(REASONS).map(({ kind }) => kind))) {
+    const reasons = Object.entries(REASONS).filter(([, row]) => row.kind === kind);
+    const explained = listAfter(page, `**${kind}**`);
+    for (const [name, , words] of explained)
+      t.is(reasons.find(([reason]) => code(reason) === name)?.[1].words as string | undefined, words, name);
+    const [, plain = ''] =
+      /\nPlain by their names: ([^.]+)\./.exec(page.slice(page.indexOf(`**${kind}**`))) ?? [];
+    t.deepEqual(
+      [...explained.map(([name]) => name), ...plain.split(/,\s+/)].sort(),
+      reasons.map(([name]) => code(name)).sort(),
+    );
+  }
 });
 
 test('the page of the environment is what npm start reads', (t) => {
@@ -250,14 +256,19 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
 });
 
 test('the page of access has every path of the admin api, with who may use it', (t) => {
-  const allowed = new Map<string, string[]>();
-  for (const [path, { role, scope }] of Object.entries(PERMISSIONS)) {
+  const allowed = new Map<string, Map<string, string[]>>();
+  for (const [operation, { role, scope }] of Object.entries(PERMISSIONS)) {
     const who = `${role} | ${scope}`;
-    allowed.set(who, [...(allowed.get(who) ?? []), code(path)]);
+    const [method = '', path = ''] = operation.split(' ');
+    const byMethod = allowed.get(who) ?? new Map<string, string[]>();
+    allowed.set(who, byMethod.set(method, [...(byMethod.get(method) ?? []), code(path)]));
   }
   t.deepEqual(
     tableAfter(read('docs/access.md'), '<!-- permissions -->'),
-    [...allowed].map(([who, paths]) => [...who.split(' | '), paths.join(', ')]),
+    [...allowed].map(([who, byMethod]) => [
+      ...who.split(' | '),
+      [...byMethod].map(([method, paths]) => `${method} ${paths.join(', ')}`).join('; '),
+    ]),
   );
   const described = Object.entries(adminPaths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),

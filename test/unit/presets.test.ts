@@ -8,11 +8,16 @@ import { callStandIn } from '../helpers/call-stand-in.js';
 import { AWS, KEY, type StandIn, startStandIn } from '../helpers/stand-in.js';
 
 const page = readFileSync(new URL('../../../docs/providers.md', import.meta.url), 'utf8');
+const blocks = [...page.matchAll(/<!-- (recipes|recipe: ([\w-]+)) -->\n```yaml\n([\s\S]*?)```/g)];
+/** A block is one recipe, or, where there is nothing to say but the preset, a recipe in each of its lines. */
 const recipes = new Map(
-  [...page.matchAll(/<!-- recipe: ([\w-]+) -->\n```yaml\n([\s\S]*?)```/g)].map(([, name = '', yaml = '']) => [
-    name,
-    yaml,
-  ]),
+  blocks.flatMap(([, , name, yaml = '']) =>
+    name === undefined
+      ? [...yaml.matchAll(/^ {2}([\w-]+): .*$/gm)].map(
+          ([line, each = '']) => [each, `providers:\n${line}\n`] as const,
+        )
+      : [[name, yaml] as const],
+  ),
 );
 
 const openaiError = (message: string, code: string | null, type = 'invalid_request_error') => ({

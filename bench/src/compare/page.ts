@@ -40,7 +40,6 @@ export function toPage(result: CompareResult): string {
 /** The figures of docs/performance.md. The data and the printed page have all of them. */
 const SHORT: readonly [string, (row: Row) => number | undefined][] = [
   ['requests/s', ({ perSecond }) => perSecond],
-  ['added p50 ms', ({ addedP50 }) => addedP50],
   ['added p99 ms', ({ addedP99 }) => addedP99],
   ['CPU µs/request', ({ gatewayUs }) => gatewayUs],
 ];

@@ -74,20 +74,18 @@ async function settled({ redis, names }: Sluice): Promise<number> {
 }
 
 function toTable(rows: readonly InFlight[]): string {
+  const hasErrors = rows.some(({ errors }) => errors > 0);
   const head = [
     'in flight',
     'requests/s',
     'CPU µs/request: api',
     'worker',
     'redis',
-    'cores: api',
-    'worker',
-    'redis',
     'memory MB: api',
     'worker',
     'redis',
     'KB for each caller, api and worker',
-    'errors',
+    ...(hasErrors ? ['errors'] : []),
   ];
   const names = ['api', 'worker', 'redis'];
   return table(
@@ -96,10 +94,9 @@ function toTable(rows: readonly InFlight[]): string {
       callers.toLocaleString('en'),
       figure(perSecond),
       ...names.map((name) => figure(cpuUs[name])),
-      ...names.map((name) => figure(((cpuUs[name] ?? 0) * perSecond) / 1e6)),
       ...names.map((name) => figure(residentMb[name])),
       figure(callerKb),
-      String(errors),
+      ...(hasErrors ? [String(errors)] : []),
     ]),
     0,
   );

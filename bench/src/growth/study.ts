@@ -61,17 +61,25 @@ export function cpuOfRequest({ cpuUs }: Sample): number {
   return sum(Object.values(cpuUs));
 }
 
-/** Every row beside the first. The data have the CPU of each process. */
+/** Every row beside the first; errors where there are any. The data have the CPU of each process. */
 export function pointTable(what: string, points: readonly Point[]): string {
   const [first] = points;
-  const head = [what, 'requests/s', 'p99 ms', 'CPU µs/request', 'CPU to first', 'errors'];
+  const hasErrors = points.some(({ sample }) => sample.errors > 0);
+  const head = [
+    what,
+    'requests/s',
+    'p99 ms',
+    'CPU µs/request',
+    'CPU to first',
+    ...(hasErrors ? ['errors'] : []),
+  ];
   const rows = points.map(({ title, sample }) => [
     title,
     figure(sample.perSecond),
     figure(sample.p99),
     figure(cpuOfRequest(sample)),
     first ? times(cpuOfRequest(sample) / cpuOfRequest(first.sample)) : '–',
-    String(Math.round(sample.errors)),
+    ...(hasErrors ? [String(Math.round(sample.errors))] : []),
   ]);
   return table(head, rows);
 }

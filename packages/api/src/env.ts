@@ -17,38 +17,37 @@ export const apiEnv = {
   ADMIN_TOKEN: secret({
     minLength: 16,
     description:
-      'token of the admin listener, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
+      'its token, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
   }),
   SMTP_URL: url({
     protocols: ['smtps', 'smtp'],
     description:
-      'server that sends the mails of alerts, such as smtps://user:password@mail.example.com; smtp:// demands STARTTLS, unless it ends with ?tls=off',
+      'server for mails of alerts, such as smtps://user:password@mail.example.com; smtp:// demands STARTTLS, unless it ends with ?tls=off',
   }),
   SMTP_FROM: text({ description: 'sender of these mails; needed with SMTP_URL' }),
   LOG_REQUESTS: choice(['all', 'errors'], {
     default: 'all',
-    description: 'the requests of which an api process logs a line: all, or those that were not served',
+    description: 'which requests have a line in the log: all, or those that were not served',
   }),
   FILES_FOLDER: text({
     default: '.sluice/files',
-    description:
-      'folder of the files of batches, encrypted; a shared volume where api processes run on several machines',
+    description: 'folder of the files of batches, encrypted; a shared volume for several machines',
   }),
   FILES_BUCKET: url({
     protocols: ['s3'],
     description:
-      'bucket for these files in place of the folder, such as s3://bucket/prefix; credentials and region come from the usual variables of AWS',
+      'bucket in place of the folder, such as s3://bucket/prefix; credentials and region come from the variables of AWS',
   }),
   FILES_ENDPOINT: url({
     protocols: ['http', 'https'],
-    description: 'address of the S3-compatible server that has the bucket; without it AWS',
+    description: 'S3-compatible server that has the bucket; without it AWS',
   }),
   DRAIN_DELAY_MS: integer({
     default: 1_000,
     min: 0,
     max: 600_000,
     description:
-      'how long an api process takes new connections after SIGTERM, so that balancers first see /readyz fail; later, a connection that is idle for as long is closed',
+      'how long an api process takes new connections after SIGTERM, so that balancers first see /readyz fail',
   }),
   DRAIN_MS: integer({
     default: 310_000,

@@ -7,8 +7,8 @@ import { createProgram } from './program.js';
 const WIDTH = 100;
 /** The same in every command that has it: the page says it once. */
 const COMMON = ['-h, --help', '-y, --yes', '-q, --quiet'];
-/** What takes no more words than this says little more than its name, unless it is a default. */
-const FEW_WORDS = 10;
+/** What takes no more words than this says little more than its name. */
+const FEW_WORDS = 15;
 
 export function cliReference(): string {
   const program = createReferenceProgram();
@@ -19,8 +19,8 @@ export function cliReference(): string {
 <!-- Written by \`npm run docs\` from the commands themselves. Do not edit. -->
 
 It runs a gateway, and operates a running one through its admin api. In a checkout, after \`npm ci\`, it is \`npx sluice\`.
-\`sluice help <command>\` explains every option of a command, with examples; this page explains an option where it occurs first. Every command takes
-\`--json\`, which prints results and errors as JSON. \`--yes\` (\`-y\`) answers a question beforehand, and \`--quiet\` (\`-q\`) prints the value and nothing else.
+\`sluice help <command>\` says more of a command and of every option, with examples; this page explains what a name does not say, once.
+Every command takes \`--json\`, for results and errors. \`--yes\` (\`-y\`) answers a question beforehand, and \`--quiet\` (\`-q\`) prints only the value.
 
 \`\`\`text
 ${help.slice(help.indexOf('Environment:')).replace(/^ {2}(\S+) +/gm, '  $1  ')}
@@ -61,13 +61,23 @@ function blockOf(command: Command, explained: Set<string>): string {
     ...options.map((option) => [option.long ?? '', help.optionDescription(option)] as const),
   ]
     .map(([name, meaning]) => [name, meaning.replace(/ \(choices: [^)]*\)$/, '')] as const)
-    .filter(([, meaning]) => meaning.split(' ').length > FEW_WORDS || meaning.includes('default: '));
+    .filter(([, meaning]) => meaning.split(' ').length > FEW_WORDS);
   const lines = rows
     .map(([name, meaning]) => `- \`${name}\`: ${escaped(meaning)}`)
-    .filter((line) => !explained.has(line));
-  for (const line of lines) explained.add(line);
-  const block = [`\`${words.join(' ')}\``, '', escaped(command.description())];
+    .filter((line) => !explained.has(beginningOf(line)));
+  for (const line of lines) explained.add(beginningOf(line));
+  const block = [`\`${words.join(' ')}\``, '', escaped(firstSentenceOf(command.description()))];
   return [...block, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n');
+}
+
+/** Options of one name that begin alike mean the same, but for a detail that their help has. */
+function beginningOf(line: string): string {
+  return line.split(' ', 5).join(' ');
+}
+
+/** The help of the command has the others. */
+function firstSentenceOf(text: string): string {
+  return text.split(/(?<=\.) (?=[A-Z])/, 1)[0] ?? '';
 }
 
 /** A word in angle brackets would be taken for HTML. */

@@ -11,15 +11,13 @@ export function metricsPage(): string {
       .filter((metric) => metric.roles.join() === roles.join())
       .map(lineOf)
       .join('\n');
-  const buckets = metrics.flatMap(({ name, buckets }) =>
-    buckets ? [`- \`${name}\`: ${buckets.join(', ')}`] : [],
-  );
+  const histograms = metrics.flatMap(({ name, buckets }) => (buckets ? [`\`${name}\``] : []));
   return `<!-- Made by "npm run docs" from packages/shared/src/metrics/definitions.ts; edit that. -->
 # Metrics and dashboards
 
-Every api and worker process serves its metrics at \`/metrics\` on a listener of its own (\`METRICS_HOST\`, \`METRICS_PORT\`), with the usual ones of a Node process
-(\`process_…\`, \`nodejs_…\`). Names and labels are part of the interface: a change is a breaking one. Labels stand in braces. A name that ends with \`_total\` is a counter,
-one with [buckets](#buckets) a histogram, and any other a gauge. \\* is the same from every process: use max, never sum.
+Every process serves its metrics at \`/metrics\` of \`METRICS_HOST\` and \`METRICS_PORT\`, with the usual ones of Node (\`process_…\`, \`nodejs_…\`).
+A change of names or labels is a breaking one. A name that ends with \`_total\` is a counter. Histograms are
+${histograms.join(', ')}. Any other is a gauge. \\* is the same from every process: use max, never sum.
 
 ## Of api processes
 
@@ -33,24 +31,16 @@ ${listOf('worker')}
 
 ${listOf('api', 'worker')}
 
-The \`METRICS_TOP_WORKSPACES\` busiest workspaces have a label of their own, and up to fifty routes of each; the rest is \`other\`. A
-workspace keeps its label while the process runs. Gauges about a month or a budget have all workspaces. A \`model\` that neither the registry
-nor a route knows is \`other\`. Series of what is configured exist from the start, at zero. What a process counts after its last scrape
-is lost to Prometheus; the ledger loses nothing (\`gateway_ledger_cost_usd_total\`).
-
-## Buckets
-
-Upper bounds, in seconds:
-
-${buckets.join('\n')}
+The \`METRICS_TOP_WORKSPACES\` busiest workspaces have a label of their own, and up to fifty routes of each; the rest is \`other\`, and so is a
+\`model\` that neither the registry nor a route knows. Gauges about a month or a budget have all workspaces. Series of what is configured
+exist from the start, at zero. What a process counts after its last scrape is lost to Prometheus, not to the ledger.
 
 ## Dashboards
 
-\`docker compose up\` starts Grafana with five dashboards and one that has the [runbook](runbook.md). With a Prometheus and Grafana of your own,
+\`docker compose up\` starts Grafana with five dashboards and the [runbook](runbook.md). With a Prometheus and Grafana of your own,
 scrape the processes as the jobs \`api\` and \`worker\`, load \`prometheus/alerts.yml\` and import
-\`grafana/dashboards\`, which ask the data source with the uid \`prometheus\`. \`npm run docs\` makes the dashboards from
-\`packages/observability/src/dashboards/\`, and a test sends each query to a real Prometheus. The pictures are **not of Grafana**: \`npm run pictures\`
-ran a gateway with a simulated upstream, with failures on purpose, and drew the same queries.
+\`grafana/dashboards\`, which ask the data source with the uid \`prometheus\`. The pictures are **not of Grafana**: \`npm run pictures\`
+drew the same queries of a gateway with a simulated upstream, with failures on purpose.
 
 ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${name}](images/sluice-${name}.svg)`).join('\n\n')}
 `;

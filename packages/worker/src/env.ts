@@ -8,19 +8,18 @@ export const workerEnv = {
   DATABASE_OWNER_URL: url({
     protocols: ['postgres', 'postgresql'],
     description:
-      'the same database by the role that owns the tables: it makes them and drops what is too old. With it the role of DATABASE_URL only inserts and selects; without it that role does both',
+      'the same database by the role that owns the tables; with it the role of DATABASE_URL only inserts and selects',
   }),
   LOG_FILES: text({
-    description:
-      'a folder, or a bucket such as s3://bucket/prefix, that the request log is written to as gzipped JSON lines, hour by hour; credentials and region of a bucket come from the usual variables of AWS',
+    description: 'a folder or bucket that the request log is written to as gzipped JSON lines, hour by hour',
   }),
   LOG_FILES_ENDPOINT: url({
     protocols: ['http', 'https'],
-    description: 'address of the S3-compatible server that has the bucket of LOG_FILES; without it AWS',
+    description: 'S3-compatible server that has this bucket; without it AWS',
   }),
   ARCHIVE_SPILL_DIR: text({
     description:
-      'a folder that keeps its files, for log entries that neither the database nor its share of Redis has room for; without it the log in Redis grows on',
+      'a folder that outlives the process, for log entries that neither the database nor their share of Redis has room for',
   }),
   SIMULATOR_URL: url({
     protocols: ['http', 'https'],

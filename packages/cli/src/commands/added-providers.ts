@@ -49,13 +49,10 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .option('--concurrency <count>', 'the most calls at a time, over all workers', parseCount)
       .option('--requests-per-minute <count>', 'the most calls a minute; further ones wait', parseCount)
       .option('--tokens-per-minute <count>', 'the most tokens a minute; further calls wait', parseCount)
-      .option(
-        '--key-file <file>',
-        'file with the provider’s key, or - for stdin; it replaces all keys that are stored',
-      )
+      .option('--key-file <file>', 'file with the key, or - for stdin; it replaces all stored keys')
       .option(
         '--take-over',
-        'store it under the name of a provider of gateway.yaml; it takes over when the file no longer has that one',
+        'store it under a name of gateway.yaml, to take over when the file no longer has that one',
       ),
     'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
     'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',

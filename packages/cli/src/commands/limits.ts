@@ -54,27 +54,15 @@ const OPTIONS: Record<SetLimit, readonly [value: string, description: string]> =
   tokens_per_minute: ['<n>', 'a number, or none'],
   concurrent_requests: ['<n>', 'a number, or none'],
   budget_usd_per_month: ['<usd>', 'an amount, or none'],
-  weight: [
-    '<n>',
-    'share of a busy provider: a workspace with weight 3 gets three turns where one without a weight gets one; or none',
-  ],
+  weight: ['<n>', 'share of a busy provider: weight 3 gets three turns where no weight gets one; or none'],
   budget: [
     '<how>',
-    'what each request reserves of the budget: the most that it can cost (strict), or what most requests stay under (expected)',
+    'what a request reserves: the most that it can cost (strict), or what most stay under (expected)',
   ],
-  unpriced_models: [
-    '<policy>',
-    'whether models without a known price may be used; none: they are refused once there is a budget',
-  ],
+  unpriced_models: ['<policy>', 'whether models without a known price may be used; none: not with a budget'],
   batches_over_budget: ['<how>', 'whether batches wait or fail when the budget is spent; none: they wait'],
-  when_full: [
-    '<how>',
-    'whether a request waits or is refused while other requests use up a limit or the budget; none: it waits',
-  ],
-  keep_results_hours: [
-    '<n>',
-    'for how many hours answers of requests in the background are kept, up to 720; none: 24',
-  ],
+  when_full: ['<how>', 'what a request does while others use up a limit or budget; none: it waits'],
+  keep_results_hours: ['<n>', 'hours that answers in the background are kept, up to 720; none: 24'],
   time_zone: ['<zone>', 'time zone of the budgets of `sluice budgets`, such as Europe/Berlin; none: UTC'],
 };
 

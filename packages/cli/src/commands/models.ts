@@ -133,10 +133,7 @@ export function addModelCommands(program: Command, cli: Cli): void {
         ).conflicts('url'),
       )
       .option('--url <url>', 'an address from which the gateway fetches the registry')
-      .option(
-        '--confirm',
-        'apply it even when it drops many models or changes prices by more than a factor of 2',
-      )
+      .option('--confirm', 'apply it even when it drops many models or changes prices a lot')
       .option('--dry-run', 'only show the difference'),
     'models refresh --file models.json --dry-run',
     'models refresh --url https://prices.example/models.json --confirm',

@@ -18,16 +18,12 @@ export function addProcessCommands(program: Command): void {
       .option('--apis <n>', 'number of api processes', parseProcesses, 1)
       .option(
         '--workers <n|auto>',
-        'number of worker processes; auto: as many as api processes, and one more on a machine with 4 cores or more',
+        'number of worker processes; auto: as many as api processes, and one more from 4 cores on',
         parseWorkers,
         'auto' as const,
       )
       .option('--postgres', 'also start a PostgreSQL, and keep the request log and the spend in it')
-      .option(
-        '--data <folder>',
-        'the folder for the data of Redis and PostgreSQL, and for the keys and secrets that are made',
-        '.sluice',
-      ),
+      .option('--data <folder>', 'folder for the data, and the keys and secrets that are made', '.sluice'),
     'start',
     'start --workers 2 --apis 2',
     'start --postgres',

@@ -26,10 +26,7 @@ export function addReconcileCommand(program: Command, cli: Cli): void {
       .argument('[file]', 'the costs that OpenAI or Anthropic export, as CSV or JSON')
       .requiredOption('--provider <provider>', 'the provider that bills, by its name in the gateway')
       .requiredOption('--month <month>', 'the month (UTC), such as 2026-10')
-      .option(
-        '--settle',
-        'make adjustments that bring the spend to the invoice; the ledger itself stays as it is',
-      )
+      .option('--settle', 'make adjustments that bring the spend to the invoice')
       .option('--all', 'also show the days and models that agree'),
     'reconcile --provider openai --month 2026-10 export.csv',
     'reconcile --provider anthropic --month 2026-10 costs.json --settle',

@@ -49,7 +49,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .description(
         'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
       )
-      .argument('[id]', 'id of one request, to see its steps, why it ended as it did, and its price')
+      .argument('[id]', 'id of one request, to see its steps and its price')
       .option('--since <when>', SINCE, parseWhen('beginning'))
       .option('--until <when>', UNTIL, parseWhen('end'))
       .option('--workspace <workspace>', 'only this workspace')
@@ -75,10 +75,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .addOption(
         new Option('-n, --limit <n>', `how many requests; default: ${DEFAULT_LIMIT}`).argParser(parseCount),
       )
-      .option(
-        '-f, --follow',
-        'show the latest requests, and then each one as it ends; with --json, one object a line',
-      )
+      .option('-f, --follow', 'the latest requests, then each one as it ends; with --json, one object a line')
       .addOption(
         new Option('--export <format>', 'write all requests to stdout, oldest first')
           .choices(SAVED_AS)

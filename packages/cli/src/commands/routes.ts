@@ -68,7 +68,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .addOption(
         new Option(
           '--on-crash <what>',
-          'when a worker dies in mid-call: call again, fail and never bill twice, or ask for the answer of the same call; default: as it was, or rerun',
+          'when a worker dies in mid-call: call again, fail, or ask for the answer of the same call; default: as it was, or rerun',
         ).choices(ON_CRASH),
       )
       .option('--provider-batches', 'hand batches to the batch API of the chain’s first provider')

@@ -8,7 +8,7 @@ import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
 
 const MODELS_HELP =
-  'the routes and model ids that callers may use, with commas; * stands for any characters; all: every one';
+  'routes and model ids that callers may use, with commas, * for any characters; all: every one';
 
 interface WorkspaceOptions {
   name?: string;
@@ -95,7 +95,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
         'Delete a workspace with its keys, routes and kept answers. Its request log and its spend stay, and its id stays taken.',
       )
       .argument('<workspace>', 'id of the workspace')
-      .option('--erase', 'also erase its request log and its spend, so that its id can be used again')
+      .option('--erase', 'also erase its log and spend, so that its id is free again')
       .option('-y, --yes', 'do not ask'),
     'workspaces delete team-a',
     'workspaces delete team-a --yes',

@@ -5,7 +5,7 @@ import { cellName, choice, integer, port, secretKeys, text, url } from './env.js
 export const payloadEnv = {
   PAYLOAD_KEY: secretKeys({
     description:
-      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; without it they are stored unencrypted. While you change the key, list several with commas: the first encrypts, all decrypt',
+      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; several with commas while it changes: the first encrypts, all decrypt',
   }),
 };
 
@@ -13,7 +13,7 @@ export const payloadEnv = {
 export const pepperEnv = {
   KEY_PEPPER: secretKeys({
     description:
-      'secret that workspace keys are digested with before they are stored, 32 bytes in base64 or hex; without it the digests are plain SHA-256. While you change the secret, list several with commas',
+      'secret that workspace keys are digested with, 32 bytes in base64 or hex; without it by plain SHA-256. Several with commas while it changes',
   }),
 };
 
@@ -21,8 +21,7 @@ export const pepperEnv = {
 export const databaseEnv = {
   DATABASE_URL: url({
     protocols: ['postgres', 'postgresql'],
-    description:
-      'a PostgreSQL database that the request log and what was spent are kept in; without it the log is what Redis has',
+    description: 'a PostgreSQL database that keeps the request log and the spend',
   }),
 };
 
@@ -37,7 +36,7 @@ export const sharedEnv = {
   REDIS_EVICTION: choice(['refuse', 'allow'], {
     default: 'refuse',
     description:
-      'whether a process starts with a Redis that throws any key away when its memory is full (maxmemory-policy allkeys-…)',
+      'whether a process starts with a Redis that throws any key away when it is full (maxmemory-policy allkeys-…)',
   }),
   SLUICE_CELL: cellName({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
   GATEWAY_CONFIG: text({ description: 'path of gateway.yaml (default: the one in the working directory)' }),
@@ -47,7 +46,7 @@ export const sharedEnv = {
   }),
   OTEL_EXPORTER_OTLP_ENDPOINT: url({
     protocols: ['http', 'https'],
-    description: 'a collector that spans are sent to (OTLP over HTTP); without it there are none',
+    description: 'a collector of spans (OTLP over HTTP)',
   }),
   METRICS_HOST: text({ default: '127.0.0.1', description: 'address of the metrics and health listener' }),
   METRICS_PORT: port({ default: 9464, description: 'port of the metrics and health listener' }),
@@ -55,14 +54,12 @@ export const sharedEnv = {
     default: 50,
     min: 1,
     max: 10_000,
-    description:
-      'how many workspaces have a label of their own in metrics: the busiest at the start, then those that send first; the rest is `other`',
+    description: 'how many workspaces have a label of their own in metrics; the rest is `other`',
   }),
   METRICS_LINGER_MS: integer({
     default: 20_000,
     min: 0,
     max: 600_000,
-    description:
-      'how long a drained process waits for its last scrape, if it is scraped and has counted something since',
+    description: 'how long a drained process waits for its last scrape, if it is scraped',
   }),
 };
