@@ -463,6 +463,18 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/lua/parts/add.lua',
+    from: "if reservation then redis.call('ZADD', reservationsKey, lapsesAt, reservation) end",
+    to: '',
+  },
+  {
+    test: 'gateway/dispatcher',
+    file: 'packages/shared/src/queue/lua/parts/add.lua',
+    from: "if reservation and not redis.call('ZSCORE', reservationsKey, reservation) then",
+    to: 'if false then',
+  },
+  {
+    test: 'gateway/scoped-budgets',
     file: 'packages/shared/src/queue/workspace-limits.ts',
     from: 'request.inBatch ? BEHIND_CALLERS_MS : 0',
     to: '0',
