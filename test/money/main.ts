@@ -94,11 +94,16 @@ gateway.simulator.script({
 });
 
 let kills = 0;
+let isKilling = false;
 const killing = setInterval(async () => {
+  // A busy machine takes longer to start the next one.
+  if (isKilling) return;
+  isKilling = true;
   const worker = gateway.workers.shift();
   await gateway.addWorker().catch(() => {});
   await worker?.end('SIGKILL').catch(() => {});
   kills += 1;
+  isKilling = false;
 }, KILL_EVERY_MS);
 // Its callers fail, and those that come later go to the others, as a balancer would do it.
 setTimeout(
