@@ -3,22 +3,23 @@
  *
  * Three requests reserve 2 each and cost 1. The budget of the workspace (4) is for all of them, and that of an end user (2) for the
  * first two. A request reserves in all budgets that concern it or in none. One that would fit if the others gave back what they
- * hold waits; the step that gives something back reserves for those that wait, the oldest first, and sends them a message. Faults,
- * each bounded: the api of a request dies at any step, and then what is held for it lapses; a reservation lapses although its
- * request is only slow. Steps that are one script in the code are atomic here, and nothing else is.
+ * hold waits; the step that gives something back reserves for those that wait, the oldest first, and sends them a message. A
+ * request whose reservation has lapsed before its job is queued asks again. Faults, each bounded: the api of a request dies at
+ * any step, and then what is held for it lapses; a reservation lapses although its request is only slow. Steps that are one script in the code are atomic here, and nothing else is.
  *
  * Held in every state: no budget has more spent and reserved than its amount, except for what a slow request costs after its
- * reservation has lapsed. Nothing is given back twice. At the end of every run nothing is reserved, and every request is over.
+ * job was queued and its reservation has lapsed. Nothing is given back twice. At the end of every run nothing is reserved, and every request is over.
  *
  * With -DONE_BY_ONE a request reserves in one budget after the other. With -DNO_WAKE nobody is told when something is given back.
  * With -DSPENT_ONLY what is reserved does not count. With -DGIVE_BACK_TWICE a slow request gives back what has lapsed. With
- * -DNO_LAPSE what was reserved for a request whose api has died since stays. Each of these searches must find a fault.
+ * -DNO_LAPSE what was reserved for a request whose api has died since stays. With -DQUEUE_ANYWAY a job is queued although its
+ * reservation has lapsed. Each of these searches must find a fault.
  */
 #define REQUESTS 3
 #define RESERVES 2
 #define COST     1
 
-mtype = { new, waits, told, admitted, refused, settled, dead };
+mtype = { new, waits, told, admitted, queued, refused, settled, dead };
 mtype state[REQUESTS] = new;
 bool holds[REQUESTS];           /* its member of the reservations */
 short reservedAll, reservedUser;
@@ -97,10 +98,22 @@ ask:
   :: state[r] == admitted -> skip
   :: state[r] == dead -> goto over
   fi;
+  /* addReserved: the job is queued only if its reservation is there */
+  atomic {
+    if
+#ifdef QUEUE_ANYWAY
+    :: state[r] == admitted -> state[r] = queued
+#else
+    :: state[r] == admitted && holds[r] -> state[r] = queued
+    :: state[r] == admitted && !holds[r] -> goto ask
+#endif
+    :: else -> goto over
+    fi
+  };
   /* settle: mark, ledger and counters in one script */
   atomic {
     if
-    :: state[r] == admitted ->
+    :: state[r] == queued ->
       state[r] = settled;
       if
       :: holds[r] -> giveBack(r)
@@ -126,9 +139,13 @@ proctype Faults() {
 end:
   do
   :: atomic { deaths > 0 -> deaths--; select(r : 0 .. 2);
-       if :: state[r] == waits || state[r] == told || state[r] == admitted -> state[r] = dead :: else fi }
+       if :: state[r] == waits || state[r] == told || state[r] == admitted || state[r] == queued -> state[r] = dead :: else fi }
   :: atomic { slow > 0 -> slow--; select(r : 0 .. 2);
-       if :: state[r] == admitted && holds[r] -> anySlow = true; giveBack(r); wake() :: else fi }
+       if
+       :: state[r] == admitted && holds[r] -> giveBack(r); wake()
+       :: state[r] == queued && holds[r] -> anySlow = true; giveBack(r); wake()
+       :: else
+       fi }
 #ifndef NO_LAPSE
   :: atomic { state[0] == dead && holds[0] -> giveBack(0); wake() }
   :: atomic { state[1] == dead && holds[1] -> giveBack(1); wake() }

@@ -56,6 +56,7 @@ const runs = [
     ['without what is reserved', 'SPENT_ONLY'],
     ['giving back what has lapsed', 'GIVE_BACK_TWICE'],
     ['keeping what was reserved for the dead', 'NO_LAPSE'],
+    ['queueing what has lapsed', 'QUEUE_ANYWAY'],
   ].map(([title, flag]) => ({ title, model: 'money.pml', flags: [`-D${flag}`], faulty: true })),
 ];
 

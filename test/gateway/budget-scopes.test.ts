@@ -6,6 +6,7 @@ import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sdkFor } from '../helpers/sdk.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import type { TestProcess } from '../helpers/test-process.js';
 import { until } from '../helpers/until.js';
 
@@ -259,6 +260,8 @@ test.serial('an expected budget learns what answers of a route usually have', as
   const learned = async () => (await admin('GET', '/workspaces/learned/budgets')).body.usual_outputs;
   await until('it is learned', async () => (await learned())[0]?.answers === 24);
   t.deepEqual(await learned(), [{ route: 'plain', answers: 24, output_tokens: 23 }]);
+  const listed = await sluiceOf(gateway)('budgets list learned');
+  t.regex(listed.out, /ROUTE +USUAL OUTPUT TOKENS +ANSWERS\nplain +23 +24\n/);
   await until('it is used', async () => (await ask('learned', brief)).status === 200);
 });
 

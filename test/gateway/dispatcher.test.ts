@@ -1,5 +1,6 @@
 /** The moments in which a job ends or moves on just as its wait runs out: the news is then still on its way to the api. */
 import { ApiMetrics } from '@sluice/api/cell/metrics';
+import type { Admission } from '@sluice/api/chat/admission';
 import { Congestion } from '@sluice/api/chat/congestion';
 import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
 import { RefusalRate } from '@sluice/api/chat/refusal-rate';
@@ -15,6 +16,8 @@ import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob, OnCrash } from '@sluice/shared/queue/job';
+import { reservationOf } from '@sluice/shared/queue/workspace-limits';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
 import test from '../helpers/needs-redis.js';
 import {
   type ActiveJob,
@@ -68,6 +71,8 @@ interface Scene {
   deliver(): Promise<void>;
 }
 
+type Admit = (job: ChatJob, names: KeyNames) => ReturnType<Admission['admit']>;
+const NO_LIMITS: Admit = async () => undefined;
 const metrics = new ApiMetrics(new Metrics('api'), []);
 
 /** Each step of a test is taken well within the wait, also when this process and Redis stop for seconds between two of them. */
@@ -84,7 +89,7 @@ async function begin(
   onCrash: OnCrash,
   hasWorkers = true,
   maxWaitMs = MAX_WAIT_MS,
-  { clock = { now: () => Date.now() }, deadlineMs = 120_000 } = {},
+  { clock = { now: () => Date.now() }, deadlineMs = 120_000, admit = NO_LIMITS } = {},
 ): Promise<Omit<Scene, 'active'>> {
   const cell = await bench.cell(undefined, undefined, Watched);
   const { names } = cell;
@@ -104,7 +109,7 @@ async function begin(
       new CoolDowns(bench.redis, names, clock),
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),
-    admission: { admit: async () => undefined, leave: () => {} },
+    admission: { admit: (job) => admit(job, names), leave: () => {} },
     habits: { learn: () => {} },
     promises: { isKept: () => false, refused: () => {} },
     refusalRate: new RefusalRate(60),
@@ -151,6 +156,28 @@ test('without any worker a request does not wait for its second entry, too', asy
     ['concurrency'],
     'the second one was never entered',
   );
+});
+
+test('a request whose reservation has lapsed before its job was queued is admitted again', async (t) => {
+  const { redis } = bench;
+  const admitted: (number | undefined)[] = [];
+  const admit: Admit = async (job, names) => {
+    admitted.push(job.reserved);
+    job.reserved = 7;
+    // The first one has lapsed, and is gone, when the job is to be queued.
+    if (admitted.length > 1)
+      await redis.zadd(names.reservations(job.workspace), '1', reservationOf(job.requestId, 7));
+    return undefined;
+  };
+  const { cell, reply, deliver } = await begin(2, 'rerun', true, MAX_WAIT_MS, { admit });
+  const active = await until('the job', () => cell.take('openai', 'run'));
+  t.deepEqual(admitted, [undefined, undefined]);
+  t.like(active.data, { entry: 0, reserved: 7, attempts: [] });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
+  await active.finish();
+  await deliver();
+  t.is((await reply).body, '{"answer":true}');
+  t.is(await redis.zcard(cell.names.reservations('demo')), 0);
 });
 
 test('a caller is answered at the deadline, also when Redis’ clock does not reach it', async (t) => {

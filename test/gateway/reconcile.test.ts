@@ -361,6 +361,15 @@ const MISTAKES: readonly [what: string, invoice: string, says: RegExp][] = [
     invoiceOf({ [FIRST]: [{ ...right()[0], amount: { value: '1e400', currency: 'usd' } }] }),
     /without an amount/,
   ],
+  [
+    'more money than a row can hold',
+    invoiceOf({
+      [FIRST]: ['p1', 'p2'].map((project_id) => ({ ...line('input', 1, 8_000_000), project_id })),
+    }),
+    /more than 9000000 USD/,
+  ],
+  ['nothing but empty lines', CSV_HEAD + '\n'.repeat(100_001), /more than 100000 lines/],
+  ['another encoding', Buffer.from(`\ufeff${CSV_HEAD}\n`, 'utf16le').toString(), /is not the costs of/],
   ['an open quotation mark', `${CSV_HEAD}\n${FIRST},"x`, /line 2 .*not closed/],
   ['no day', `${CSV_HEAD}\n2026-02-31,x,,,,,,1,1,token,,`, /line 2 has no day/],
   ['no number', `${CSV_HEAD}\n${FIRST},x,,,,,,1e,1,token,,`, /line 2 has no amount/],
@@ -384,6 +393,30 @@ for (const [what, invoice, says] of MISTAKES)
     t.regex(body.error.message, says);
     t.is((await admin('GET', `/reconciliations/openai/${MONTH}`)).body.made_at, before);
   });
+
+test.serial('odd quantities, names and tiers are kept within bounds', async (t) => {
+  const esc = String.fromCharCode(27);
+  const odd = [
+    { ...line('output', 0.5, 0.6), quantity: 0.4 },
+    { ...line('input', 1, 1), line_item: `gpt\0${esc}[2J, input` },
+    { ...line('input', 1, -5), line_item: 'credit note' },
+    ...Array.from({ length: 5_000 }, (_, i) => {
+      const tier = `${'abcdefghij'[i % 10]}${'klmnopqrst'[Math.floor(i / 10) % 10]}`;
+      return { ...line(`input, ${tier} tier`, 1e-6, 1), project_id: `proj_${i}` };
+    }),
+  ];
+  const { data } = await reconcile(invoiceOf({ [FIRST]: odd }));
+  const own = data.filter(({ day }) => day === FIRST);
+  t.deepEqual(
+    own.map(({ model, theirs_usd }) => [model, theirs_usd]),
+    [
+      ['credit note', '-5.000000'],
+      ['gpt-4o-mini', '0.305000'],
+      ['gpt\ufffd\ufffd[2j', '1.000000'],
+    ],
+  );
+  t.true(JSON.stringify(own).length < 4_000);
+});
 
 test.serial('a question for nobody’s account is refused', async (t) => {
   const ask = (more: object) =>

@@ -32,6 +32,8 @@ interface World {
   cell: Cell;
   names: KeyNames;
   ask(requestId: string, more?: Partial<LimitedRequest>, step?: 'new' | 'again' | 'last'): Promise<Admitted>;
+  /** Queues the job of an admitted request. */
+  queue(requestId: string, admitted: Admitted): Promise<{ job: ChatJob; added: unknown }>;
   /** Ends an admitted request, with a cost or without. */
   end(requestId: string, admitted: Admitted, isServed?: boolean): Promise<void>;
   counters(): Promise<Record<string, Record<string, string>>>;
@@ -45,7 +47,7 @@ async function worldOf(budgets: Budget[], more: object = {}): Promise<World> {
   const set = { budgets, ...more };
   // An api process keeps its inbox. Nobody is told whose inbox is gone.
   await redis.xadd(names.inbox('api'), '*', 'id', 'nobody');
-  return {
+  const world: World = {
     cell,
     names,
     ask: (requestId, own = {}, step) => {
@@ -62,11 +64,15 @@ async function worldOf(budgets: Budget[], more: object = {}): Promise<World> {
       };
       return limits.admit({ ...asked, deadline: now + 60_000, ...own }, set, step);
     },
-    async end(requestId, admitted, isServed = true) {
+    async queue(requestId, admitted) {
       if (admitted.as !== 'admitted') throw new Error(`${requestId} was ${admitted.as}`);
       const { reserved, held } = admitted;
-      const job: ChatJob = { ...jobFor(requestId), reserved, held, budget: 'strict' };
-      await queue.addChat(job);
+      const deadline = Date.now() + 600_000;
+      const job: ChatJob = { ...jobFor(requestId), reserved, held, deadline, budget: 'strict' };
+      return { job, added: await queue.addChat(job) };
+    },
+    async end(requestId, admitted, isServed = true) {
+      const { job } = await world.queue(requestId, admitted);
       const settlement = isServed ? served(job, TRUE_COST) : failed(job);
       settlement.log.settledAt = Date.now();
       await queue.settle(settlement, isServed ? { as: 'worker', token: requestId } : { as: 'withdrawer' });
@@ -80,6 +86,13 @@ async function worldOf(budgets: Budget[], more: object = {}): Promise<World> {
       return Object.fromEntries(await Promise.all(found.map(read))) as Record<string, Record<string, string>>;
     },
   };
+  return world;
+}
+
+/** When the first of the reservations lapses. */
+async function lapsesAt({ names }: World): Promise<number> {
+  const [, score] = await bench.redis.zrange(names.reservations('demo'), '0', '-1', 'WITHSCORES');
+  return Number(score);
 }
 
 const day = (scope: Budget['scope'], usd: number, more: Partial<Budget> = {}): Budget => ({
@@ -280,6 +293,7 @@ test('requests wait for a place in flight, and for their turn of a minute', asyn
 test('a reservation of a lost request lapses once, and those who wait go on', async (t) => {
   const world = await worldOf([day('workspace', micro(COST * 1.5))]);
   const lost = await world.ask('lost');
+  await world.queue('lost', lost);
   t.is((await world.ask('second', { mostWaitMs: 60_000 })).as, 'waits');
   const { reservations } = world.names;
   await bench.redis.zadd(
@@ -495,11 +509,43 @@ test('what was reserved for a request that waited in a process that is gone laps
   const first = await world.ask('first');
   t.is((await world.ask('gone', patient)).as, 'waits');
   await world.end('first', first, false);
-  const { redis } = bench;
-  const [, lapsesAt] = await redis.zrange(world.names.reservations('demo'), '0', '-1', 'WITHSCORES');
-  t.true(Number(lapsesAt) < Date.now() + 60_000);
+  t.true((await lapsesAt(world)) < Date.now() + 60_000);
   // One that lives confirms it.
   t.is((await world.ask('gone', patient, 'again')).as, 'admitted');
-  const [, confirmed] = await redis.zrange(world.names.reservations('demo'), '0', '-1', 'WITHSCORES');
-  t.true(Number(confirmed) > Date.now() + 300_000);
+  t.true((await lapsesAt(world)) > Date.now() + 300_000);
+});
+
+test('what is reserved for a request lapses soon until its job is queued, and then not before its deadline', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))]);
+  const line = { deadline: Date.now() + 600_000, unqueuedMs: 15_000 };
+  const first = await world.ask('first', line);
+  t.true((await lapsesAt(world)) < Date.now() + 60_000);
+  t.is((await world.queue('first', first)).added, 'added');
+  t.true((await lapsesAt(world)) > Date.now() + 300_000);
+  // A batch sends its line again.
+  await world.ask('first', line);
+  t.true((await lapsesAt(world)) > Date.now() + 300_000);
+});
+
+test('what is reserved for a request does not lapse while it waits for its turn of a minute', async (t) => {
+  const world = await worldOf([day('workspace', 1)], { requestsPerMinute: 1 });
+  await world.end('first', await world.ask('first'));
+  const line = { deadline: Date.now() + 600_000, unqueuedMs: 15_000, mostWaitMs: 100_000 };
+  const before = Date.now();
+  const second = await world.ask('second', line);
+  const turnMs = second.as === 'admitted' ? second.turnMs : 0;
+  t.true(turnMs > 0);
+  const at = await lapsesAt(world);
+  t.true(at > before + turnMs + 10_000 && at < Date.now() + turnMs + 20_000, `${at - before} for ${turnMs}`);
+});
+
+test('a job is not queued when what was reserved for it has lapsed', async (t) => {
+  const world = await worldOf([day('workspace', micro(COST * 1.5))]);
+  const { redis } = bench;
+  const slow = await world.ask('slow', { unqueuedMs: -1 });
+  t.is((await world.ask('other')).as, 'admitted');
+  t.is((await world.queue('slow', slow)).added, 'lapsed');
+  t.is((await world.cell.queue.look('openai')).waiting, 0);
+  t.is(await redis.zcard(world.names.reservations('demo')), 1);
+  t.deepEqual(Object.values(amounts(await world.counters(), 'reserved')), [COST]);
 });

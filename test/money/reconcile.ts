@@ -12,43 +12,18 @@ export interface Reconciled {
   differences: string[];
 }
 
-const QUEUES = ['openai', 'anthropic'];
-const LOOK_AGAIN_MS = 5_000;
-
-/**
- * What an api reserved that was killed before it had queued the job lapses some time after the deadline, and others wait for
- * that long. Here it lapses at once, because the run is about what is spent.
- */
-export async function lapseLost({ redis, names }: Gateway): Promise<void> {
-  const key = names.reservations('money');
-  const withoutJob = async () => {
-    const lost = [];
-    for (const member of await redis.zrange(key, '0', '-1')) {
-      const [id = ''] = member.split(':');
-      const jobs = QUEUES.flatMap((queue) => [0, 1].map((entry) => names.queueKey(queue, `${id}-${entry}`)));
-      if ((await redis.exists(...jobs)) === 0) lost.push(member);
-    }
-    return lost;
-  };
-  const before = new Set(await withoutJob());
-  await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
-  for (const member of await withoutJob()) if (before.has(member)) await redis.zadd(key, 'XX', '1', member);
-}
-
 export async function reconcile(
   gateway: Gateway,
   admin: CallAdmin,
   hasArchive: boolean,
 ): Promise<Reconciled> {
   const { redis, names } = gateway;
-  // Those of the killed api lapse some time after their deadline, at the next admission. Here they lapse now.
-  for (const member of await redis.zrange(names.reservations('money'), '0', '-1'))
-    await redis.zadd(names.reservations('money'), '1', member);
-  await gateway.chat(
-    { model: 'fast', messages: [{ role: 'user', content: 'The last' }] },
-    { key: gateway.keys.money ?? '' },
-  );
-  await until('nothing is in flight', async () => (await redis.zcard(names.reservations('money'))) === 0);
+  // What the killed api held lapses by itself. An admission finds that.
+  await until('nothing is in flight', async () => {
+    const body = { model: 'fast', messages: [{ role: 'user', content: 'The last' }] };
+    await gateway.chat(body, { key: gateway.keys.money ?? '' });
+    return (await redis.zcard(names.reservations('money'))) === 0;
+  });
   const counters = await redis.zrange(names.money('money', 'values'), '0', '-1');
   let [overspent, reserved] = [0, 0n];
   let counted = 0n;

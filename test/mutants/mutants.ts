@@ -402,6 +402,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'known.times--',
   },
   {
+    test: 'gateway/reconcile',
+    file: 'packages/admin/src/reconcile/invoice.ts',
+    from: '? Math.round(count) :',
+    to: '? count :',
+  },
+  {
+    test: 'gateway/reconcile',
+    file: 'packages/admin/src/reconcile/csv-rows.ts',
+    from: 'if (line > MAX_LINES)',
+    to: 'if (false)',
+  },
+  {
     test: 'gateway/redis-clock',
     file: 'packages/shared/src/redis/lua/parts/read-clock.lua',
     from: 'if now < clock or now > clock',
@@ -460,6 +472,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/book.lua',
     from: "redis.call('HINCRBY', key, 'spent', cost)",
     to: "redis.call('HINCRBY', key, 'spent', 0)",
+  },
+  {
+    test: 'gateway/scoped-budgets',
+    file: 'packages/shared/src/queue/lua/parts/add.lua',
+    from: "if reservation then redis.call('ZADD', reservationsKey, lapsesAt, reservation) end",
+    to: '',
+  },
+  {
+    test: 'gateway/dispatcher',
+    file: 'packages/shared/src/queue/lua/parts/add.lua',
+    from: "if reservation and not redis.call('ZSCORE', reservationsKey, reservation) then",
+    to: 'if false then',
   },
   {
     test: 'gateway/scoped-budgets',
@@ -606,10 +630,22 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'unit/calendar',
+    file: 'packages/shared/src/calendar.ts',
+    from: 'if (now < end)',
+    to: 'if (true)',
+  },
+  {
     test: 'unit/line-estimate',
     file: 'packages/shared/src/registry/line-estimate.ts',
     from: ': longest;',
     to: ': usual;',
+  },
+  {
+    test: 'unit/streams',
+    file: 'packages/worker/src/providers/responses/stream.ts',
+    from: "typeof place === 'number' ? place : this.#items.size",
+    to: 'this.#items.size',
   },
 ];
 

@@ -241,6 +241,27 @@ for (const [title, provider, dialect, answers] of WAYS) {
     }
   });
 
+  test(`${title} that end at any byte are the whole answer, or none`, (t) => {
+    const [answer = {}] = fc.sample(
+      alone.filter((each) => streamed(each).length < 3_000),
+      { numRuns: 1, seed: 34 },
+    );
+    const bytes = streamed(answer);
+    // The last pieces have the usage and the end of the stream.
+    const messageOf = (given: ParsedResponse | string) =>
+      typeof given === 'string' ? given : given.completion.choices;
+    const whole = messageOf(read(provider, parseAnswer(JSON.stringify(answer))));
+    t.not(typeof whole, 'string');
+    let answered = 0;
+    for (let end = 0; end < bytes.length; end++) {
+      const got = messageOf(read(provider, assembled(provider, [bytes.subarray(0, end)]).body()));
+      if (typeof got === 'string') continue;
+      answered++;
+      t.deepEqual(got, whole, `after ${end} of ${bytes.length} bytes`);
+    }
+    t.true(answered < bytes.length / 2);
+  });
+
   test(`${title} with bytes that are no events are no answer, and never throw`, (t) => {
     fc.assert(
       fc.property(
@@ -432,4 +453,38 @@ test('arguments of a tool that are cut by the token limit are none, and elsewher
   const answer = (reason: string) => read(claude, assembled(claude, [Buffer.from(events(reason))]).body());
   t.like(answer('max_tokens'), { usage: { output: 9 } });
   t.is(typeof answer('tool_use'), 'string');
+});
+
+test('events of Responses in any order, twice and of unknown types are the answer that its last event is about', (t) => {
+  const [answer = {}] = fc.sample(
+    response.filter(({ output }) => new Set(output.map(({ type }) => type)).size > 2),
+    { numRuns: 1, seed: 5 },
+  );
+  const { output = [] } = answer as { output?: object[] };
+  const whole = read(byResponses, parseAnswer(JSON.stringify(answer)));
+  t.not(typeof whole, 'string');
+  const items = output.map((item, i) => ({ type: 'response.output_item.done', output_index: i, item }));
+  const noise = [
+    { type: 'response.created', response: { id: 'other', status: 'in_progress', output: [] } },
+    { type: 'response.reasoning_summary_text.delta', delta: 'Hm', output_index: 7 },
+    { type: 'response.brand_new.event', sequence_number: -1, item: { type: 'message' }, output_index: 0 },
+    { type: 'response.output_text.delta', delta: { not: 'a text' } },
+    { type: null },
+    {},
+  ];
+  // Some servers tell the items only one by one.
+  for (const told of [output, []]) {
+    const last = { type: 'response.completed', response: { ...answer, output: told } };
+    fc.assert(
+      fc.property(
+        fc.shuffledSubarray([...items, ...items, ...noise], { minLength: items.length * 2 + noise.length }),
+        (events) => {
+          const text = [...events, last].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+          const assembler = assembled(byResponses, [Buffer.from(text)]);
+          return assembler.isComplete && isDeepStrictEqual(read(byResponses, assembler.body()), whole);
+        },
+      ),
+    );
+  }
+  t.pass();
 });

@@ -60,24 +60,44 @@ function findWindow(
   now: number,
   timeZone: string,
 ): TimeWindow & { end: number } {
+  if (unit === 'hour') return findHour(now, timeZone);
+  const [first, next] = datesAround(unit, now + offsetAt(now, timeZone));
+  const end = momentOf(next, timeZone);
+  if (now < end) return { start: momentOf(first, timeZone), end };
+  // Clocks were put back over midnight, and show the day before a second time. That is over.
+  return { start: end, end: momentOf(datesAround(unit, next)[1], timeZone) };
+}
+
+/** Where clocks are put forward or back by less than an hour, there is a shorter one before and after. */
+function findHour(now: number, timeZone: string): TimeWindow & { end: number } {
   const offset = offsetAt(now, timeZone);
-  const local = now + offset;
-  if (unit === 'hour') {
-    const start = Math.floor(local / HOUR_MS) * HOUR_MS - offset;
-    return { start, end: start + HOUR_MS };
+  const start = Math.floor((now + offset) / HOUR_MS) * HOUR_MS - offset;
+  const end = start + HOUR_MS;
+  return {
+    start: offsetAt(start, timeZone) === offset ? start : changeBetween(start, now, timeZone),
+    end: offsetAt(end - 1, timeZone) === offset ? end : changeBetween(now, end, timeZone),
+  };
+}
+
+/** The moment at which clocks change, to the second. `from` is before it, and `to` is not. */
+function changeBetween(from: number, to: number, timeZone: string): number {
+  const before = offsetAt(from, timeZone);
+  let [low, high] = [Math.floor(from / 1000), Math.ceil(to / 1000)];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(middle * 1000, timeZone) === before) low = middle;
+    else high = middle;
   }
+  return high * 1000;
+}
+
+/** The midnights before and after a local time, by which the day, week or month begins and ends. All are as if they were UTC. */
+function datesAround(unit: 'day' | 'week' | 'month', local: number): [first: number, next: number] {
   const midnight = new Date(Math.floor(local / DAY_MS) * DAY_MS);
   const [year, month] = [midnight.getUTCFullYear(), midnight.getUTCMonth()];
-  const [first, next] =
-    unit === 'month'
-      ? [Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1)]
-      : unit === 'week'
-        ? [weekStart(midnight), weekStart(midnight) + 7 * DAY_MS]
-        : [midnight.getTime(), midnight.getTime() + DAY_MS];
-  const start = momentOf(first, timeZone);
-  // Where clocks are put back over midnight, the day before comes a second time for an hour.
-  const end = Math.max(momentOf(next, timeZone), Math.ceil((now + 1) / HOUR_MS) * HOUR_MS);
-  return { start, end };
+  if (unit === 'month') return [Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1)];
+  if (unit === 'week') return [weekStart(midnight), weekStart(midnight) + 7 * DAY_MS];
+  return [midnight.getTime(), midnight.getTime() + DAY_MS];
 }
 
 function weekStart(midnight: Date): number {

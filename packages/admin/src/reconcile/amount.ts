@@ -3,8 +3,9 @@
 const DECIMAL = /^(-?)(\d{0,40})(?:\.(\d{0,60}))?(?:[eE]([+-]?\d{1,5}))?$/;
 /** 10⁻¹² USD. */
 export const USD_DECIMALS = 12;
-/** Ten million USD in a line is a mistake. */
-const MOST = 10n ** 19n;
+/** More in a line, or in a day and model, is a mistake. PostgreSQL's whole numbers have no room for ten million USD. */
+export const MOST_USD = 9_000_000;
+export const MOST_PICODOLLARS = BigInt(MOST_USD) * 10n ** 12n;
 
 export interface Amount {
   picodollars: bigint;
@@ -22,7 +23,7 @@ export function parseAmount(text: string, unit = USD_DECIMALS): Amount | undefin
   const shift = unit + Number(exponent) - fraction.length;
   if (shift > 40) return undefined;
   const size = shift >= 0 ? digits * 10n ** BigInt(shift) : divided(digits, -shift);
-  return size > MOST ? undefined : { picodollars: sign === '-' ? -size : size, decimals };
+  return size > MOST_PICODOLLARS ? undefined : { picodollars: sign === '-' ? -size : size, decimals };
 }
 
 /** By a power of ten. Half rounds up. */

@@ -7,6 +7,10 @@ import type { Invoice, InvoiceLine } from './invoice.js';
 import { familyOf } from './model-family.js';
 import { type LedgerRow, type ListPrices, type Row, roundingOf, type Theirs } from './rows.js';
 
+/** No provider has as many. They are only named. */
+const MOST_TIERS = 8;
+const MAX_TIER = 64;
+
 export interface Comparison {
   rows: Row[];
   missingDays: string[];
@@ -103,13 +107,14 @@ function withLine(theirs: Theirs | undefined, line: InvoiceLine): Theirs {
     isModel: model !== undefined,
   };
   const costs = kind ? { ...before.costs, [kind]: (before.costs[kind] ?? 0n) + picodollars } : before.costs;
+  if (tier !== undefined && before.tiers.size < MOST_TIERS) before.tiers.add(tier.slice(0, MAX_TIER));
   const counts = before.tokens && kind !== undefined && quantity !== undefined;
   return {
     cost: before.cost + picodollars,
     costs,
     // One line without a count, and the counts do not say what was billed.
     tokens: counts ? { ...before.tokens, [kind]: (before.tokens?.[kind] ?? 0) + quantity } : undefined,
-    tiers: tier === undefined ? before.tiers : new Set([...before.tiers, tier]),
+    tiers: before.tiers,
     rounding: before.rounding + rounding,
     isModel: before.isModel || model !== undefined,
   };

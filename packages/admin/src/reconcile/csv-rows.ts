@@ -1,5 +1,7 @@
 import { InvoiceMistake } from './invoice.js';
 
+/** Also of empty ones. */
+const MAX_LINES = 100_000;
 const MAX_CELLS = 64;
 const MAX_CELL_CHARACTERS = 4_096;
 
@@ -10,6 +12,7 @@ const MAX_CELL_CHARACTERS = 4_096;
 export function* csvRecords(text: string): Generator<{ line: number; cells: Map<string, string> }> {
   let head: string[] | undefined;
   for (const { line, cells } of csvRows(text)) {
+    if (line > MAX_LINES) throw new InvoiceMistake(undefined, `has more than ${MAX_LINES} lines`);
     if (cells.length === 1 && cells[0]?.trim() === '') continue;
     if (!head) {
       head = cells.map((cell) => cell.trim().toLowerCase());

@@ -78,8 +78,8 @@ export class InvoiceBuilder {
     const whole: InvoiceLine = {
       ...line,
       day,
-      model: line.model?.slice(0, MAX_NAME),
-      item: line.item.slice(0, MAX_NAME),
+      model: line.model && toName(line.model),
+      item: toName(line.item),
       picodollars: amount.picodollars,
       rounding: isRounded ? roundingOf(amount, unit) : 0n,
     };
@@ -91,6 +91,11 @@ export class InvoiceBuilder {
     const doubled = [...this.#seen.values()].filter(({ times }) => times > 1).slice(0, MAX_DOUBLED);
     return { format, lines: this.#lines, days: this.#days, outsideMonth: this.#outside, doubled };
   }
+}
+
+/** A terminal obeys control characters, and PostgreSQL takes no zero byte. */
+function toName(text: string): string {
+  return text.slice(0, MAX_NAME).replace(/\p{Cc}/gu, '\ufffd');
 }
 
 /** `2026-10-31` of a day or a moment. Undefined for anything else. */
@@ -108,7 +113,7 @@ export function dayOfSeconds(value: unknown): string | undefined {
 
 export function quantityOf(value: unknown): number | undefined {
   const count = value === '' || value === null || value === undefined ? Number.NaN : Number(value);
-  return Number.isFinite(count) && count >= 0 && count < 1e15 ? count : undefined;
+  return Number.isFinite(count) && count >= 0 && count < 1e15 ? Math.round(count) : undefined;
 }
 
 /** Of a day without any cost. */

@@ -23,6 +23,7 @@ import { iso } from '../http/present.js';
 import { refuse } from '../http/read-input.js';
 import { daysOfMonth } from '../spend/local-day.js';
 import type { SpendQuestion, SpendResult } from '../spend/spend.js';
+import { MOST_PICODOLLARS, MOST_USD } from './amount.js';
 import { compare, keyOf } from './compare.js';
 import { type Invoice, InvoiceMistake } from './invoice.js';
 import { familyOf } from './model-family.js';
@@ -61,6 +62,8 @@ export async function reconcile(
   const { rows, missingDays } = compare({ invoice, ledger, adjusted, prices: pricesFor(parts, provider) });
   if (rows.length > MAX_ROWS)
     refuse('invoice', `has more than ${MAX_ROWS} days and models; send a part of the month`);
+  if (rows.some(({ drift }) => drift > MOST_PICODOLLARS || drift < -MOST_PICODOLLARS))
+    refuse('invoice', `differs by more than ${MOST_USD} USD on a day for a model`);
   const today = dayOf(clock.now());
   const settled = new Map<Row, NewAdjustment>();
   for (const row of settle ? rows : []) {

@@ -26,7 +26,7 @@ export interface Theirs {
   /** What each kind of token cost, and how many they were where the file tells it. */
   costs: Partial<Record<TokenKind, bigint>>;
   tokens: Tokens | undefined;
-  tiers: ReadonlySet<string>;
+  tiers: Set<string>;
   rounding: bigint;
   /** The row is for a model, and not for another service. */
   isModel: boolean;

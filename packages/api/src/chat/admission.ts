@@ -34,6 +34,8 @@ import type { TokenHabits } from './token-habits.js';
  * reservation, or a larger budget.
  */
 const ASK_EVERY_MS = 5_000;
+/** What is reserved lapses when its job is not queued for this long: the process is gone, or stands still. */
+const UNQUEUED_MS = 15_000;
 
 /** Why the workspace may not send it now. */
 type Refusal = GatewayError | undefined;
@@ -157,6 +159,7 @@ export class Admission {
     const asked: LimitedRequest = {
       ...{ requestId, workspace, inbox, keyId, user, tags, estimates, now, deadline, spent },
       mostWaitMs: this.#mostWaitMs(limits, job, now),
+      unqueuedMs: UNQUEUED_MS,
       inBatch: job.batch !== undefined,
     };
     // A request that has time would hold a place for hours, which it does not need while it waits.
@@ -221,12 +224,18 @@ export class Admission {
       while (answer.as === 'waits' && !waiter.hasLeft) {
         await hear(waiter, Math.min(left(), ASK_EVERY_MS));
         if (waiter.hasLeft) break;
-        const again = ({ asked, limits }: Exclude<Wanted, GatewayError>) =>
-          this.limits.admit(
-            { ...asked, mostWaitMs: Math.max(0, left()) },
+        const again = ({ asked, limits }: Exclude<Wanted, GatewayError>) => {
+          const turnMs = Math.max(0, turnAt - performance.now());
+          return this.limits.admit(
+            {
+              ...asked,
+              mostWaitMs: Math.max(0, left()),
+              unqueuedMs: asked.unqueuedMs && asked.unqueuedMs + turnMs,
+            },
             limits,
             left() > 0 ? 'again' : 'last',
           );
+        };
         const { isTold } = waiter;
         waiter.isTold = false;
         // What was reserved for it has the names that it has asked with.

@@ -161,7 +161,15 @@ export class Dispatcher {
       return;
     }
     if (this.parts.promises.isKept(job)) job.isPromised = true;
-    await this.#enter(pending, 0);
+    try {
+      await this.#enter(pending, 0);
+    } catch (error) {
+      if (!(error instanceof ReservationLapsed)) throw error;
+      delete job.reserved;
+      delete job.held;
+      pending.job = job;
+      await this.#admit(pending, request);
+    }
   }
 
   async #refuse(pending: Pending, error: GatewayError): Promise<void> {
@@ -292,6 +300,7 @@ export class Dispatcher {
       const most =
         job.plan || isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
       const waiting = await queue.addChat(job, most);
+      if (waiting === 'lapsed') throw new ReservationLapsed();
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
@@ -511,6 +520,13 @@ export class Dispatcher {
     clearTimeout(pending.cancelTimer);
     if (!this.#pending.delete(pending.job.requestId)) return false;
     return true;
+  }
+}
+
+/** This process stood still between admitting and queueing the request, and others may have the room now. */
+class ReservationLapsed extends GatewayError {
+  constructor() {
+    super('service_unavailable', 'What was reserved for the request has lapsed.', { retryAfterMs: 1_000 });
   }
 }
 

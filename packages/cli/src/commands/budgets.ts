@@ -4,8 +4,10 @@ import {
   BUDGET_WINDOWS,
   type Budget,
   budgetWords,
+  type ScopedBudgetList,
   type ScopedBudgetState,
   sameBudget,
+  type UsualOutput,
 } from '@sluice/shared/contract/budget';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
@@ -13,7 +15,7 @@ import { parseAmount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { moment } from '../output/format.js';
-import type { Column } from '../output/table.js';
+import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
 
 const COLUMNS: Column<ScopedBudgetState>[] = [
@@ -28,6 +30,12 @@ const COLUMNS: Column<ScopedBudgetState>[] = [
   { title: 'RESERVED', right: true, cell: ({ reserved_usd }) => reserved_usd },
   { title: 'LEFT', right: true, cell: ({ left_usd }) => left_usd },
   { title: 'RENEWS', cell: ({ renews_at }) => moment(renews_at) },
+];
+
+const USUAL_COLUMNS: Column<UsualOutput>[] = [
+  { title: 'ROUTE', cell: ({ route }) => route },
+  { title: 'USUAL OUTPUT TOKENS', right: true, cell: ({ output_tokens }) => String(output_tokens) },
+  { title: 'ANSWERS', right: true, cell: ({ answers }) => String(answers) },
 ];
 
 interface SetOptions extends Omit<Budget, 'thresholds' | 'when_spent'> {
@@ -48,13 +56,22 @@ export function addBudgetCommands(program: Command, cli: Cli): void {
   withExamples(
     command
       .command('list')
-      .description('Show what is left of each budget and when it renews, the most used first.')
+      .description(
+        'Show what is left of each budget and when it renews, the most used first. Where a budget is of the mode expected: also how many output tokens 95 of 100 answers of a route stay under, as far as that is learned.',
+      )
       .argument('<workspace>', 'id of the workspace'),
     'budgets list demo',
     'budgets list demo --json',
   ).action(async (workspace: string) => {
-    const states = await cli.admin.list<ScopedBudgetState>(path`/workspaces/${workspace}/budgets`);
-    cli.showTable(states, COLUMNS, 'The workspace has no budget.');
+    const found = await cli.admin.get<ScopedBudgetList>(path`/workspaces/${workspace}/budgets`);
+    const { data, total, usual_outputs: usual } = found;
+    cli.show(found, () => {
+      if (data.length === 0) return 'The workspace has no budget.';
+      const parts = [table(COLUMNS, data, cli.style)];
+      if (total > data.length) parts.push(`The most used ${data.length} of ${total} are shown.`);
+      if (usual.length > 0) parts.push(table(USUAL_COLUMNS, usual, cli.style));
+      return parts.join('\n\n');
+    });
   });
 
   withExamples(

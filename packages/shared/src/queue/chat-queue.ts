@@ -32,12 +32,14 @@ import {
   ADDED,
   type AddArgs,
   ALREADY_SETTLED,
+  addReservedScript,
   addScript,
   adjustConcurrencyScript,
   beginScript,
   collectPartScript,
   comeBackScript,
   keepResponseScript,
+  LAPSED,
   LARGE_REQUEST,
   lookScript,
   type MoveKeys,
@@ -66,6 +68,7 @@ import {
   shareOf,
   stamp,
 } from './settle.js';
+import { lapsesAt, reservationOf } from './workspace-limits.js';
 
 const LARGE_GRACE_MS = 60_000;
 /** The most requests of a part, and their bytes. A part is in Redis twice until the provider has it. */
@@ -102,16 +105,17 @@ export class ChatQueue {
 
   /**
    * Adds a job. Adding the same entry of the same request twice adds one job. When `most` jobs wait already, the job is not
-   * added and their number is returned.
+   * added and their number is returned. `lapsed`: what was reserved for it has lapsed, so it has to be admitted again.
    */
-  addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled'> {
+  addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled' | 'lapsed'> {
     // A line of a batch may have been queued before, by a process that died or was taken for dead. A request in the background
     // may have been begun again by a retry.
-    return this.#add(job, most, job.batch !== undefined || job.inBackground === true);
+    const mayBeSettled = job.batch !== undefined || job.inBackground === true;
+    return this.#add(job, most, mayBeSettled, job.reserved);
   }
 
   /** Adds a job that Redis may have lost, unless its request has been settled after all. */
-  addAgain(job: ChatJob): Promise<number | 'added' | 'settled'> {
+  addAgain(job: ChatJob): Promise<number | 'added' | 'settled' | 'lapsed'> {
     return this.#add(job, undefined, true);
   }
 
@@ -447,13 +451,27 @@ export class ChatQueue {
     };
   }
 
-  async #add(job: ChatJob, most: number | undefined, mayBeSettled: boolean) {
+  async #add(job: ChatJob, most: number | undefined, mayBeSettled: boolean, reserved?: number) {
     // This command is sent just before the script, in one write.
     const kept = this.#keepLarge(job);
     const settledKey = mayBeSettled ? this.parts.names.settled(job.requestId) : undefined;
     const keys = { queue: this.#prefixOf(job), settledKey };
-    const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
+    const args = this.#addArgs(job, most);
+    const adding =
+      reserved === undefined
+        ? addScript(this.redis, keys, args)
+        : addReservedScript(
+            this.redis,
+            { ...keys, reservationsKey: this.parts.names.reservations(job.workspace) },
+            {
+              ...args,
+              reservation: reservationOf(job.requestId, reserved, job.held),
+              lapsesAt: lapsesAt(job.deadline),
+            },
+          );
+    const [added] = await Promise.all([adding, kept]);
     if (added === ALREADY_SETTLED) return 'settled';
+    if (added === LAPSED) return 'lapsed';
     return added === ADDED ? 'added' : added;
   }
 

@@ -22,6 +22,8 @@ export const SLOTS = 121;
 /** `addScript` returns these when the job is on the queue, and when its request has been settled before. */
 export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
+/** `addReservedScript` also returns this, when what was reserved for the request has lapsed. */
+export const LAPSED = -3;
 
 const CONSTANTS = {
   LARGE_REQUEST,
@@ -29,6 +31,7 @@ const CONSTANTS = {
   SLOTS,
   ADDED,
   ALREADY_SETTLED,
+  LAPSED,
   DISPLACED_STAYS,
   INBOX_TTL_MS,
   LONGEST_COOL_DOWN_MS,
@@ -109,6 +112,11 @@ function load<Result, Keys extends NamedKeys<Keys>, Args extends NamedArgs<Args>
 // --- The api's side ---
 
 export const addScript = load<number, QueueKeys & { settledKey: string | undefined }, AddArgs>('add');
+export const addReservedScript = load<
+  number,
+  QueueKeys & { reservationsKey: string; settledKey: string | undefined },
+  AddArgs & { reservation: string; lapsesAt: number }
+>('add-reserved');
 export const withdrawScript = load<
   WithdrawResult,
   QueueKeys & { settledKey: string },

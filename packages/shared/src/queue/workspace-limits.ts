@@ -2,8 +2,9 @@
  * A workspace's own limits, exact over all api processes: requests per minute, requests in flight, and budgets.
  *
  * A request in flight holds a reservation: a place, and an estimate of its cost in every budget that concerns it. Settling the
- * request gives the reservation back and books the true cost. When all processes of a request die, its reservation lapses
- * some time after the deadline.
+ * request gives the reservation back and books the true cost. A reservation lapses soon, unless its job is queued
+ * (lua/add-reserved.lua): an api process that dies before that takes its requests with it. When all processes of a queued
+ * request die, its reservation lapses some time after the deadline.
  *
  * A request that would fit if others gave back what they hold waits for that (lua/parts/room.lua). The step that gives
  * something back reserves for the oldest one that waits, and sends a message to its api process.
@@ -122,6 +123,8 @@ export interface LimitedRequest extends Spender {
   deadline: number;
   /** How long it may wait. */
   mostWaitMs: number;
+  /** Its reservation lapses this long after its turn, unless its job is queued by then. Absent: it has no job of its own. */
+  unqueuedMs?: number;
   /** A line of a batch waits behind all callers. */
   inBatch?: boolean;
   /** Budgets that are spent, and whose other route takes the request. */
@@ -147,7 +150,7 @@ export class WorkspaceLimits {
 
   /** Makes a reservation, lets the request wait for one, or returns why it is refused. */
   async admit(request: LimitedRequest, limits: LimitsConfig, step: AdmitStep = 'new'): Promise<Admitted> {
-    const { requestId, workspace, estimates, now, deadline, mostWaitMs, spent } = request;
+    const { requestId, workspace, estimates, now, deadline, mostWaitMs, unqueuedMs, spent } = request;
     const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth, budget = 'strict' } = limits;
     const { names } = this;
     const reserved = budgetUsdPerMonth === undefined ? 0 : estimates[budget];
@@ -158,7 +161,7 @@ export class WorkspaceLimits {
       inbox: names.inbox(request.inbox),
       behind: request.inBatch ? BEHIND_CALLERS_MS : 0,
       reservation: reservationOf(requestId, reserved, held),
-      lapsesAfter: Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
+      lapsesAfter: Math.ceil(unqueuedMs ?? deadline - now + LAPSE_AFTER_DEADLINE_MS),
       concurrent: concurrentRequests,
       month: budgetUsdPerMonth === undefined ? undefined : monthOf(now),
       budget: String(toBudgetPicodollars(budgetUsdPerMonth ?? 0)),

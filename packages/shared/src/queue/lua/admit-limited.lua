@@ -33,7 +33,7 @@ if again == '1' then
   if before then since = cjson.decode(before).since end
   redis.call('HDEL', money .. 'waiting', want.id)
   if redis.call('ZSCORE', reservationsKey, want.reservation) then
-    redis.call('ZADD', reservationsKey, string.format('%d', now + want.lapsesAfter), want.reservation)
+    redis.call('ZADD', reservationsKey, 'GT', string.format('%d', now + want.lapsesAfter), want.reservation)
     return {'', 0}
   end
 end
@@ -81,7 +81,7 @@ if perMinute >= 0 and again ~= '1' then
 end
 
 if not lack then
-  takeRoom(want, now, want.lapsesAfter)
+  takeRoom(want, now, want.lapsesAfter + turn)
   return {'', turn}
 end
 want.since, want.waitsUntil = since, now + math.min(mostWaitMs, ALIVE_MS)

@@ -10,8 +10,8 @@ const MOST_ITEMS = 4_096;
 
 export class ResponseAssembler implements Assembler {
   #response: JsonObject | undefined;
-  /** Some servers send them in their own events only. */
-  readonly #items: unknown[] = [];
+  /** By their places in the output. Some servers send them in their own events only. */
+  readonly #items = new Map<number, unknown>();
   readonly #count = new PieceCount();
   #isBroken = false;
   held = 0;
@@ -33,7 +33,9 @@ export class ResponseAssembler implements Assembler {
     if (this.#isBroken || !this.#response) return undefined;
     const { output } = this.#response;
     const isTold = Array.isArray(output) && output.length > 0;
-    return isTold || this.#items.length === 0 ? this.#response : { ...this.#response, output: this.#items };
+    if (isTold || this.#items.size === 0) return this.#response;
+    const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item);
+    return { ...this.#response, output: items };
   }
 
   soFar(): TokensSoFar {
@@ -41,11 +43,12 @@ export class ResponseAssembler implements Assembler {
   }
 
   #take(event: JsonObject, size: number): void {
-    const { type, response, delta, item } = event;
+    const { type, response, delta, item, output_index: place } = event;
     this.#count.add(delta);
     if (isObject(response)) this.#response = response;
-    if (type === 'response.output_item.done' && this.#items.length < MOST_ITEMS) {
-      this.#items.push(item);
+    if (type === 'response.output_item.done' && this.#items.size < MOST_ITEMS) {
+      // One that comes again is the same item.
+      this.#items.set(typeof place === 'number' ? place : this.#items.size, item);
       this.held += size;
     }
     if (LAST.has(type)) {

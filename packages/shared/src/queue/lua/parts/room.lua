@@ -80,9 +80,9 @@ end
 
 -- Takes what the request wants, of all or of none: `whatLacks` has just found room in each.
 local function takeRoom(want, now, lapsesAfter)
-  -- A request may be sent again, such as a line of a batch. It has its place already.
+  -- A request may be sent again, such as a line of a batch. It has its place already, and for longer if its job is queued.
   local lapsesAt = string.format('%d', now + lapsesAfter)
-  if redis.call('ZADD', reservationsKey, lapsesAt, want.reservation) == 0 then return end
+  if redis.call('ZADD', reservationsKey, 'GT', lapsesAt, want.reservation) == 0 then return end
   redis.call('INCRBY', reservedKey, want.estimate)
   if want.refusing then redis.call('HDEL', spentKey, want.month .. ':refusing') end
   for _, part in ipairs(want.budgets) do

@@ -1,0 +1,10 @@
+-- Adds a job as add.lua does, and keeps what is reserved for it until `lapsesAt`. So far only an api process knew of the request,
+-- so the reservation would have lapsed soon. If it has lapsed, the job is not added.
+
+-- INCLUDE: parts/layout.lua
+-- INCLUDE: parts/push.lua
+-- INCLUDE: parts/is-full.lua
+-- KEYS: queue, reservationsKey, settledKey?
+-- ARGV: reservation, lapsesAt, jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate,
+--   atCall, plan?
+-- INCLUDE: parts/add.lua
