@@ -102,7 +102,7 @@ async function scale(stack: Stack, tell: Tell): Promise<void> {
   const seen = `${now.length} workers, ${areKept ? 'two of them as before' : 'all of them new'}`;
   tell('`WORKERS=3`', seen, now.length === 3 && areKept);
   if (stack.leftOut.includes('prometheus')) return;
-  await until('three workers are scraped', async () => (await workersScraped(stack)) === 3, 120_000);
+  await until('three workers are scraped', async () => (await workersScraped(stack)) === 3);
   tell('Prometheus', 'scrapes 3 workers', true);
 }
 
@@ -121,7 +121,7 @@ async function killInTurn(stack: Stack, service: string): Promise<void> {
   for (const id of stack.ids(service)) {
     await stack.dockerBeside('kill', '--signal', 'KILL', id);
     await stack.dockerBeside('start', id);
-    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy', 60_000);
+    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy');
   }
 }
 
@@ -190,7 +190,6 @@ async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<vo
   const rows = await until(
     'PostgreSQL has as many',
     () => rowsInPostgres(stack) >= total.requests && rowsInPostgres(stack),
-    120_000,
   );
   tell('PostgreSQL', `${rows} requests that were answered`, rows === total.requests);
 }
@@ -223,15 +222,10 @@ async function rehearseRestore(stack: Stack, batch: BatchOutcome, tell: Tell): P
   const isAnswered = await until(
     'the answer of the request that ran',
     async () => (await call(waiting).catch(() => undefined))?.status === 200,
-    90_000,
   );
   const after = await ask<Spend>(stack, '/spend');
   const output = await (await call(`/v1/files/${batch.outputFile}/content`)).text();
-  const rowsAfter = await until(
-    'its row',
-    () => rowsInPostgres(stack) > rows && rowsInPostgres(stack),
-    90_000,
-  );
+  const rowsAfter = await until('its row', () => rowsInPostgres(stack) > rows && rowsInPostgres(stack));
   const isSame =
     after.total.requests === before.total.requests + 1 && rowsAfter === rows + 1 && output === batch.output;
   tell(
@@ -257,7 +251,7 @@ async function useBucket(stack: Stack, callers: Callers, tell: Tell): Promise<vo
 }
 
 function firstAnswer(callers: Callers): Promise<unknown> {
-  return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200', 60_000);
+  return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200');
 }
 
 function rowsInPostgres(stack: Stack): number {
