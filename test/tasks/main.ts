@@ -17,7 +17,7 @@ const { values } = parseArgs({ options: { only: { type: 'string' } } });
 
 /** Every task begins in a gateway that was just started, in the console and again with the command. */
 async function inNewWorld(task: Task, work: (world: World) => Promise<string>): Promise<string> {
-  const world = await startWorld();
+  const world = await startWorld({ archive: task.needsArchive ?? false });
   try {
     await task.before?.(world);
     return await work(world);
