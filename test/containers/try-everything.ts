@@ -1,7 +1,9 @@
 import type { Spend, Status } from '@sluice/shared/admin-api';
 import { until } from '../helpers/until.js';
+import { AlertReceiver } from './alerts.js';
 import { type BatchOutcome, runBatchDuring } from './batch.js';
 import { type Account, Callers } from './callers.js';
+import { measureIdle } from './idle.js';
 import type { Stack } from './stack.js';
 
 export type Tell = (what: string, seen: string, holds: boolean) => void;
@@ -29,6 +31,8 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     secondUp(stack, tell);
     runExample(stack, callers, tell);
     await scale(stack, tell);
+    tell('idle for half a minute, with 3 apis and 3 workers', await measureIdle(stack), true);
+    await tellOfNoWorkers(stack, tell);
     answerSlowly(stack);
     await killWorkers(stack, callers, tell);
     await sendLargeBodies(stack, callers, tell);
@@ -104,6 +108,22 @@ async function scale(stack: Stack, tell: Tell): Promise<void> {
   if (stack.leftOut.includes('prometheus')) return;
   await until('three workers are scraped', async () => (await workersScraped(stack)) === 3);
   tell('Prometheus', 'scrapes 3 workers', true);
+}
+
+/** The rule of Prometheus waits for a minute. */
+async function tellOfNoWorkers(stack: Stack, tell: Tell): Promise<void> {
+  if (['prometheus', 'alertmanager'].some((service) => stack.leftOut.includes(service))) return;
+  const receiver = new AlertReceiver();
+  await receiver.listen(Number(stack.settings.ALERTS_PORT));
+  try {
+    await stack.composeBeside('stop', 'worker');
+    await receiver.hears('NoWorkers firing');
+    await stack.composeBeside('start', 'worker');
+    await receiver.hears('NoWorkers resolved');
+  } finally {
+    receiver.close();
+  }
+  tell('all workers stopped, and started again', 'Alertmanager tells of both', true);
 }
 
 async function killWorkers(stack: Stack, callers: Callers, tell: Tell): Promise<void> {

@@ -54,6 +54,7 @@ async function doInTerminal(task: Task, world: World): Promise<string> {
 
 /** A task that cannot be done is a row too, and the command fails. */
 async function attempt(what: string, work: () => Promise<string>): Promise<string> {
+  process.stderr.write(`${what} …\n`);
   try {
     return await work();
   } catch (error) {

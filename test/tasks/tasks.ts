@@ -103,7 +103,7 @@ export const TASKS: readonly Task[] = [
     async inConsole(hand, world) {
       await hand.go('Live');
       const row = hand.page.getByRole('table', { name: 'Refusals' }).getByRole('row', { name: /spent/ });
-      await row.getByText('The monthly budget of the workspace was spent.').waitFor();
+      await row.getByText('A budget of the workspace was spent.').waitFor();
       await hand.click(row.getByRole('link', { name: 'spent', exact: true }));
       const time = await hand.page.evaluate(
         (moment) => new Date(moment).toLocaleTimeString('en', { hourCycle: 'h23' }),
@@ -114,7 +114,7 @@ export const TASKS: readonly Task[] = [
     async inTerminal(terminal, world) {
       await terminal.sees(
         'refusals --workspace spent',
-        /budget_spent .* The monthly budget of the workspace was spent/,
+        /budget_spent .* A budget of the workspace was spent/,
       );
       await terminal.sees('limits list spent', new RegExp(moment(await refusingSince(world))));
     },

@@ -87,7 +87,12 @@ export function AlertDialog({ alert, directory, onClose }: AlertDialogProps) {
         <Secret what="secret" value={created.secret} onClose={onClose} />
       </Dialog>
     );
-  if (created) return <Saved onClose={onClose} />;
+  if (created)
+    return (
+      <Dialog title="The alert is set" onClose={onClose}>
+        <Saved onClose={onClose} />
+      </Dialog>
+    );
   const names =
     of === 'workspace' ? (directory?.workspaces ?? []).map(({ id }) => id) : (directory?.providers ?? []);
   return (
@@ -174,20 +179,19 @@ function changesOf(alert: AlertView, fields: Record<string, unknown>): Record<st
   return Object.fromEntries(Object.entries(fields).filter(differs));
 }
 
+/** Within the dialog that was there: a new one would not know where the focus came from. */
 function Saved({ onClose }: { onClose(): void }) {
   return (
-    <Dialog title="The alert is set" onClose={onClose}>
-      <div class="stack">
-        <Notice tone="good">
-          It is looked at every ten seconds. “Send a test” shows whether a mail arrives.
-        </Notice>
-        <div class="dialog-end">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
+    <div class="stack">
+      <Notice tone="good">
+        It is looked at every ten seconds. “Send a test” shows whether a message arrives.
+      </Notice>
+      <div class="dialog-end">
+        <button type="button" class="primary" onClick={onClose}>
+          Done
+        </button>
       </div>
-    </Dialog>
+    </div>
   );
 }
 
