@@ -1,7 +1,7 @@
 #!/bin/sh
 # Brings a backup into empty volumes and starts the gateway. It needs the .env and the gateway.yaml of the time of the backup.
 # Usage: sh deploy/restore.sh FOLDER [options of docker compose]
-# COMPOSE names another command than `docker compose`.
+# COMPOSE names another command than `docker compose`; READY_SECONDS is how long PostgreSQL may take to start (300).
 set -eu
 folder=$(cd "${1:?usage: sh deploy/restore.sh FOLDER}" && pwd)
 shift
@@ -25,7 +25,7 @@ unpack redis /data < "$folder/redis.tar"
 unpack admin /var/lib/sluice < "$folder/files.tar"
 say 'Redis and the files of batches are back'
 $compose up --detach postgres
-left=120
+left=${READY_SECONDS:-300}
 until $compose exec -T postgres pg_isready --quiet --host=127.0.0.1 --username=sluice --dbname=sluice; do
   left=$((left - 1))
   [ "$left" -gt 0 ] || { say 'PostgreSQL did not start' >&2; exit 1; }

@@ -37,24 +37,16 @@ export async function runBatchDuring(
     endpoint: '/v1/chat/completions',
     completion_window: '24h',
   });
-  await until(
-    'lines are answered',
-    async () => {
-      const { request_counts } = await client.batches.retrieve(id);
-      return (request_counts?.completed ?? 0) > 0;
-    },
-    60_000,
-  );
+  await until('lines are answered', async () => {
+    const { request_counts } = await client.batches.retrieve(id);
+    return (request_counts?.completed ?? 0) > 0;
+  });
   await during();
-  const { output_file_id } = await until(
-    'the batch is over',
-    async () => {
-      const batch = await client.batches.retrieve(id);
-      if (batch.status === 'failed') throw new Error(JSON.stringify(batch.errors));
-      return batch.status === 'completed' && batch;
-    },
-    300_000,
-  );
+  const { output_file_id } = await until('the batch is over', async () => {
+    const batch = await client.batches.retrieve(id);
+    if (batch.status === 'failed') throw new Error(JSON.stringify(batch.errors));
+    return batch.status === 'completed' && batch;
+  });
   const outputFile = output_file_id ?? '';
   const output = await (await client.files.content(outputFile)).text();
   const ids = output

@@ -35,6 +35,8 @@ if (values.help) {
     TLS_PORT: await freePort(),
     ADMIN_PORT: await freePort(),
     PROMETHEUS_PORT: await freePort(),
+    ALERTMANAGER_PORT: await freePort(),
+    ALERTS_PORT: await freePort(),
     GRAFANA_PORT: await freePort(),
   });
   const rows: string[][] = [];

@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const PROJECT = 'sluice-containers';
+/** This machine, as a container calls it. */
+const HOST = 'host.docker.internal';
 
 /** The one of the tests, with the Node of the image that is built. */
 const BUCKET_SERVER = {
@@ -87,10 +89,13 @@ export class Stack {
     this.authority = makeCertificate(certificates);
     Object.assign(settings, { CERTIFICATES: certificates, TLS_BIND: '127.0.0.1' });
     this.settings = settings;
-    this.leftOut = ['grafana', 'prometheus'].filter((service) => !this.#hasImage(service));
+    settings.ALERTS_WEBHOOK_URL = `http://${HOST}:${ports.ALERTS_PORT}/`;
+    this.leftOut = ['grafana', 'prometheus', 'alertmanager'].filter((service) => !this.#hasImage(service));
     const override = join(this.#folder, 'override.yml');
-    const out = this.leftOut.map((service) => `  ${service}: { profiles: [left-out] }\n`).join('');
-    writeFileSync(override, out ? `services:\n${out}` : 'services: {}\n');
+    const out = this.leftOut.map((service) => [service, { profiles: ['left-out'] }]);
+    const services = { alertmanager: { extra_hosts: [`${HOST}:host-gateway`] }, ...Object.fromEntries(out) };
+    // JSON is YAML.
+    writeFileSync(override, JSON.stringify({ services }));
     // The environment wins over the .env of the checkout.
     this.#env = { DOCKER_BUILDKIT: '1', COMPOSE_DOCKER_CLI_BUILD: '1', ...process.env, ...settings };
     this.#options = ['-p', PROJECT];

@@ -1,7 +1,9 @@
 import type { Spend, Status } from '@sluice/shared/admin-api';
 import { until } from '../helpers/until.js';
+import { AlertReceiver } from './alerts.js';
 import { type BatchOutcome, runBatchDuring } from './batch.js';
 import { type Account, Callers } from './callers.js';
+import { measureIdle } from './idle.js';
 import type { Stack } from './stack.js';
 
 export type Tell = (what: string, seen: string, holds: boolean) => void;
@@ -29,6 +31,8 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     secondUp(stack, tell);
     runExample(stack, callers, tell);
     await scale(stack, tell);
+    tell('idle for half a minute, with 3 apis and 3 workers', await measureIdle(stack), true);
+    await tellOfNoWorkers(stack, tell);
     answerSlowly(stack);
     await killWorkers(stack, callers, tell);
     await sendLargeBodies(stack, callers, tell);
@@ -102,8 +106,24 @@ async function scale(stack: Stack, tell: Tell): Promise<void> {
   const seen = `${now.length} workers, ${areKept ? 'two of them as before' : 'all of them new'}`;
   tell('`WORKERS=3`', seen, now.length === 3 && areKept);
   if (stack.leftOut.includes('prometheus')) return;
-  await until('three workers are scraped', async () => (await workersScraped(stack)) === 3, 120_000);
+  await until('three workers are scraped', async () => (await workersScraped(stack)) === 3);
   tell('Prometheus', 'scrapes 3 workers', true);
+}
+
+/** The rule of Prometheus waits for a minute. */
+async function tellOfNoWorkers(stack: Stack, tell: Tell): Promise<void> {
+  if (['prometheus', 'alertmanager'].some((service) => stack.leftOut.includes(service))) return;
+  const receiver = new AlertReceiver();
+  await receiver.listen(Number(stack.settings.ALERTS_PORT));
+  try {
+    await stack.composeBeside('stop', 'worker');
+    await receiver.hears('NoWorkers firing');
+    await stack.composeBeside('start', 'worker');
+    await receiver.hears('NoWorkers resolved');
+  } finally {
+    receiver.close();
+  }
+  tell('all workers stopped, and started again', 'Alertmanager tells of both', true);
 }
 
 async function killWorkers(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
@@ -121,7 +141,7 @@ async function killInTurn(stack: Stack, service: string): Promise<void> {
   for (const id of stack.ids(service)) {
     await stack.dockerBeside('kill', '--signal', 'KILL', id);
     await stack.dockerBeside('start', id);
-    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy', 60_000);
+    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy');
   }
 }
 
@@ -190,7 +210,6 @@ async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<vo
   const rows = await until(
     'PostgreSQL has as many',
     () => rowsInPostgres(stack) >= total.requests && rowsInPostgres(stack),
-    120_000,
   );
   tell('PostgreSQL', `${rows} requests that were answered`, rows === total.requests);
 }
@@ -223,15 +242,10 @@ async function rehearseRestore(stack: Stack, batch: BatchOutcome, tell: Tell): P
   const isAnswered = await until(
     'the answer of the request that ran',
     async () => (await call(waiting).catch(() => undefined))?.status === 200,
-    90_000,
   );
   const after = await ask<Spend>(stack, '/spend');
   const output = await (await call(`/v1/files/${batch.outputFile}/content`)).text();
-  const rowsAfter = await until(
-    'its row',
-    () => rowsInPostgres(stack) > rows && rowsInPostgres(stack),
-    90_000,
-  );
+  const rowsAfter = await until('its row', () => rowsInPostgres(stack) > rows && rowsInPostgres(stack));
   const isSame =
     after.total.requests === before.total.requests + 1 && rowsAfter === rows + 1 && output === batch.output;
   tell(
@@ -257,7 +271,7 @@ async function useBucket(stack: Stack, callers: Callers, tell: Tell): Promise<vo
 }
 
 function firstAnswer(callers: Callers): Promise<unknown> {
-  return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200', 60_000);
+  return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200');
 }
 
 function rowsInPostgres(stack: Stack): number {

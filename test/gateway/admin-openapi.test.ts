@@ -207,6 +207,13 @@ const INPUTS: Record<string, unknown> = {
     workspace: 'demo',
     webhook: 'https://hooks.example/sluice',
   },
+  'PATCH /alerts/{alert}': {
+    name: 'Failures',
+    above: 5,
+    minutes: 15,
+    workspace: 'demo',
+    webhook: 'https://hooks.example/sluice',
+  },
   'POST /tokens': { name: 'ci', role: 'viewer', workspaces: ['demo'], expires_at: FAR },
   'PUT /models/openai/gpt-new': FACTS,
   'PUT /models/openai/a b': FACTS,
@@ -269,6 +276,8 @@ function queryOf(fields: Record<string, string | string[]>): string {
 
 test('whatever is wrong in an input is said in the words that are on file', async (t) => {
   const key = (await admin('POST', '/workspaces/demo/keys', { name: 'ci' })).body.id;
+  const failures = { when: 'failure_rate', webhook: 'https://hooks.example/sluice' };
+  const alert = (await admin('POST', '/alerts', failures)).body.id;
   const keys = [
     { name: 'one', api_key: 'sk-1' },
     { name: 'two', api_key: 'sk-2' },
@@ -280,7 +289,7 @@ test('whatever is wrong in an input is said in the words that are on file', asyn
     const [method = '', ...rest] = name.split(' ');
     const isQuery = method === 'GET' || method === 'DELETE';
     const refusalOf = async (value: unknown) => {
-      const path = encodeURI(rest.join(' ').replace('{key}', key));
+      const path = encodeURI(rest.join(' ').replace('{key}', key).replace('{alert}', alert));
       const isPublic = path.startsWith('/v1/');
       const url = (isPublic ? gateway.url : gateway.adminUrl) + path;
       const response = await fetch(url + (isQuery ? queryOf(value as never) : ''), {

@@ -200,6 +200,89 @@ test.serial('a test is sent at once, and tried again until it is delivered', asy
   t.true((await sluice(`alerts remove ${alert.id} --yes`)).out.includes('Removed'));
 });
 
+test.serial('an alert is changed in place: its threshold, whose it is, and where it goes', async (t) => {
+  const alert = await add({
+    when: 'budget',
+    name: 'Money',
+    webhook: receiver.url('/old'),
+    mail: ['a@b.example'],
+  });
+  const change = (fields: Record<string, unknown>) => admin('PATCH', `/alerts/${alert.id}`, fields);
+  const { status, body } = await change({ above: 95, workspace: 'thrifty', name: null });
+  t.is(status, 200, JSON.stringify(body));
+  const kept = { id: alert.id, when: 'budget', created_at: alert.created_at, mail: ['a@b.example'] };
+  t.like(body, {
+    ...kept,
+    name: null,
+    above: 95,
+    workspace: 'thrifty',
+    webhook: alert.webhook,
+    secret: null,
+  });
+
+  // The same address keeps its secret. Whoever read at the old one cannot sign for another.
+  t.is((await change({ webhook: receiver.url('/old') })).body.secret, null);
+  const moved = (await change({ webhook: receiver.url('/new'), mail: null })).body;
+  t.regex(moved.secret, /^whsec_/);
+  t.not(moved.secret, alert.secret);
+  t.deepEqual(moved.mail, []);
+  await admin('POST', `/alerts/${alert.id}/test`);
+  const [message] = await cameTo('/new');
+  const event = new Webhook(moved.secret).verify(
+    message?.body ?? '',
+    message?.headers as Record<string, string>,
+  ) as Record<string, unknown>;
+  t.like(event.data, { id: alert.id, above: 95 });
+
+  const refused: [fields: Record<string, unknown>, param: string][] = [
+    [{ webhook: null }, 'webhook'],
+    [{ when: 'refusals' }, 'when'],
+    [{ above: 2_000 }, 'above'],
+    [{ minutes: 5 }, 'minutes'],
+    [{ provider: 'openai' }, 'provider'],
+    [{ workspace: 'nobody' }, 'workspace'],
+    [{ webhook: 'ftp://example.com' }, 'webhook'],
+    [{ mail: ['nobody'] }, 'mail[0]'],
+  ];
+  for (const [fields, param] of refused) {
+    const { status, body } = await change(fields);
+    t.is(status, 400, JSON.stringify(fields));
+    t.is(body.error.param, param, body.error.message);
+  }
+  t.is((await admin('PATCH', '/alerts/alert_none', { above: 5 })).status, 404);
+  const entries = (await admin('GET', '/audit?limit=20')).body.data as AdminAnswer['body'][];
+  const changes = entries.filter(({ path }) => path === `/alerts/${alert.id}`);
+  t.true(changes.some(({ before, after }) => before?.above === 80 && after?.above === 95));
+  t.false(JSON.stringify(entries).includes('a@b.example'));
+
+  const sluice = sluiceOf(gateway);
+  const set = await sluice(`alerts set ${alert.id} --above none --workspace none --name Money`);
+  t.regex(set.out, /Money +a workspace has used 80 % of its monthly budget +all/, set.err);
+  t.regex((await sluice(`alerts set ${alert.id}`)).err, /give at least one option/);
+  t.regex((await sluice(`alerts set ${alert.id} --above lots`)).err, /Write a number/);
+  await sluice(`alerts remove ${alert.id} --yes`);
+});
+
+test.serial('two people who change an alert at the same time both have their change', async (t) => {
+  const { alerts, store } = await createAlerts('alerts-5', {});
+  const alert = await store.add({ when: 'budget', webhook: receiver.url('/both') }, 1);
+  if (!alert) return t.fail();
+  const fields = { webhook: receiver.url('/both'), when: 'budget' as const };
+  let asked = 0;
+  await store.change(alert.id, ({ name }) => ({ ...fields, name, above: ++asked }));
+  await Promise.all([
+    store.change(alert.id, ({ name }) => ({ ...fields, above: 90, ...(name === undefined ? {} : { name }) })),
+    store.change(alert.id, ({ above }) => ({
+      ...fields,
+      name: 'Money',
+      ...(above === undefined ? {} : { above }),
+    })),
+  ]);
+  t.like(await store.find(alert.id), { name: 'Money', above: 90, targets: alert.targets });
+  t.is(await store.change('alert_none', () => fields), undefined);
+  alerts.close();
+});
+
 test.serial('an alert that makes no sense is refused, with the field that is wrong', async (t) => {
   const webhook = receiver.url('/never');
   const refused: [input: Record<string, unknown>, param: string][] = [

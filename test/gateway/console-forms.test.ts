@@ -6,7 +6,8 @@ import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { openConsole, openPage, waitForNoDialog } from '../helpers/console.js';
+import { openConsole, openPage } from '../helpers/console.js';
+import { buttonsOf, clickable, drawn, go, placesOf } from '../helpers/console-walk.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -52,50 +53,6 @@ test.after.always(async () => {
   await browser?.close();
   await gateway?.stop();
 });
-
-/** A click has been drawn when two frames have passed: dialogs open without asking the gateway. */
-async function drawn(page: Page): Promise<void> {
-  await page.evaluate(
-    'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))',
-  );
-}
-
-/** `place` begins with #. */
-async function go(page: Page, place: string): Promise<void> {
-  await page.evaluate('for (const open of document.querySelectorAll("dialog[open]")) open.close()');
-  // The page follows with what it does at the end of a dialog, such as going back.
-  await waitForNoDialog(page);
-  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
-  await drawn(page);
-  await page.getByRole('heading', { level: 1 }).first().waitFor();
-  await page.locator('.loading').first().waitFor({ state: 'detached' });
-}
-
-/** The pages of the navigation, and of each the first item that it links to. */
-async function placesOf(page: Page): Promise<string[]> {
-  const links = page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link');
-  await links.first().waitFor();
-  const places: string[] = [];
-  for (const link of await links.all()) {
-    const place = (await link.getAttribute('href')) ?? '';
-    await go(page, place);
-    const item = page.locator(`main a[href^="${place}/"]`).first();
-    places.push(place, ...((await item.count()) > 0 ? [(await item.getAttribute('href')) ?? ''] : []));
-  }
-  return places;
-}
-
-/** The buttons that can be clicked: an open dialog covers the page. */
-async function clickable(page: Page): Promise<Locator> {
-  const scope = (await page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'main';
-  return page.locator(`${scope} button[type=button]:enabled:visible`);
-}
-
-/** What each button says. */
-async function buttonsOf(page: Page): Promise<string[]> {
-  const texts = await (await clickable(page)).allInnerTexts();
-  return texts.map((text) => text.trim()).filter(Boolean);
-}
 
 interface Found {
   what: string;

@@ -507,7 +507,8 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   await dialog.getByLabel('Model').fill('gpt-4o');
   await dialog.getByLabel('Retries').fill('9');
   await dialog.getByText('A whole number from 0 to 5').waitFor();
-  t.true(await save.isDisabled());
+  await save.click();
+  t.is((await admin('GET', '/workspaces/research/routes/team%2Fdraft')).status, 404);
   await dialog.getByLabel('Retries').fill('1');
   await dialog.getByLabel('Leaves out').fill('seed, messages');
   await dialog.getByText('must not be messages').waitFor();
@@ -1011,7 +1012,7 @@ test.serial('a webhook is added, tested and removed, and its messages are seen a
   t.deepEqual((await admin('GET', `/workspaces/${workspace}/webhooks`)).body.data, []);
 });
 
-test.serial('an alert is set, shown on the page that it is about, tested and removed', async (t) => {
+test.serial('an alert is set, shown on the page that it is about, tested, changed and removed', async (t) => {
   await admin('POST', '/workspaces', { id: 'spent', limits: { budget_usd_per_month: 0 } });
   t.teardown(() => admin('DELETE', '/workspaces/spent'));
   const page = await openConsole(t, browser, gateway, '/alerts', { expected: /400/ });
@@ -1042,7 +1043,20 @@ test.serial('an alert is set, shown on the page that it is about, tested and rem
   await page.goto(`${gateway.adminUrl}/#/spend`);
   await page.getByText(/^Workspace spent has used 100 % of its budget/).waitFor();
   await page.goto(`${gateway.adminUrl}/#/alerts`);
-  await page.getByRole('button', { name: `Remove ${sentence}` }).click();
+  await page.getByRole('button', { name: `Change ${sentence}` }).click();
+  await dialog.getByText('Send nothing to nobody.invalid any more').click();
+  await dialog.getByRole('button', { name: 'Save the alert' }).click();
+  await dialog.getByText('An address here, or one to mail to').waitFor();
+  await dialog.getByText('Send nothing to nobody.invalid any more').click();
+  await dialog.getByLabel('Name').fill('Money');
+  await dialog.getByLabel('From how many percent').fill('70');
+  t.deepEqual(await audit(page), []);
+  await dialog.getByRole('button', { name: 'Save the alert' }).click();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByText('a workspace has used 70 % of its monthly budget', { exact: true }).waitFor();
+  const [alert] = (await admin('GET', '/alerts')).body.data;
+  t.like(alert, { name: 'Money', above: 70, webhook: 'nobody.invalid' });
+  await page.getByRole('button', { name: 'Remove Money' }).click();
   await page.getByRole('button', { name: 'Remove the alert' }).click();
   await page.getByText('There are no alerts.').waitFor();
 });

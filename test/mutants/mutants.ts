@@ -53,6 +53,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "redis.call('ZADD', dueKey, now, id)",
   },
   {
+    test: 'gateway/alerts',
+    file: 'packages/admin/src/alerts/lua/change-alert.lua',
+    from: "redis.call('HGET', alertsKey, id) ~= was",
+    to: "redis.call('HEXISTS', alertsKey, id) == 0",
+  },
+  {
     test: 'gateway/announced-limits',
     file: 'packages/worker/src/calls/heard-rates.ts',
     from: 'remaining >= FAR * limit',
@@ -184,6 +190,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/console/src/pages/invoices/invoices-page.tsx',
     from: "may('admin')",
     to: "may('viewer')",
+  },
+  {
+    test: 'gateway/console-keyboard',
+    file: 'packages/console/src/ui/dialog.tsx',
+    from: 'dialog.current?.showModal()',
+    to: 'dialog.current?.show()',
   },
   {
     test: 'gateway/console-page',

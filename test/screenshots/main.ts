@@ -1,19 +1,26 @@
 /**
  * `npm run screenshots`: the console's pages as they look after a load run, written to docs/images/. With `-- --timings`
- * it takes no pictures and prints how soon each page is painted.
+ * it takes no pictures and prints how soon each page is painted. With `-- --states FOLDER` it takes every page in every state
+ * instead, for somebody to look at.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { load } from '../helpers/console.js';
+import { load, PATIENCE_MS } from '../helpers/console.js';
 import { startRealGateway } from '../helpers/gateway.js';
 import { addDetails, backdateSpend, GATEWAY, runLoad } from './load.js';
+import { takeStates } from './states.js';
 import { takeTimings } from './timings.js';
 
 const FOLDER = join(REPOSITORY, 'docs/images');
-const timingsOnly = process.argv.includes('--timings');
+const { values, positionals: wanted } = parseArgs({
+  options: { timings: { type: 'boolean', default: false }, states: { type: 'string' } },
+  allowPositionals: true,
+});
+const timingsOnly = values.timings;
 const LOAD_MS = timingsOnly ? 5_000 : 75_000;
 
 interface Shot {
@@ -104,6 +111,7 @@ async function take(browser: Browser, url: string, token: string, shot: Shot): P
     viewport: shot.narrow ? { width: 390, height: 780 } : { width: 1280, height: 820 },
     colorScheme: shot.dark ? 'dark' : 'light',
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   await load(page, `${url}/#${shot.place}`);
   await page.getByLabel('Admin token').fill(token);
@@ -118,32 +126,39 @@ async function take(browser: Browser, url: string, token: string, shot: Shot): P
   await context.close();
 }
 
-const wanted = process.argv.slice(2).filter((name) => !name.startsWith('--'));
 const say = (line: string) => process.stdout.write(`${line}\n`);
-mkdirSync(FOLDER, { recursive: true });
-const gateway = await startRealGateway(GATEWAY);
 const browser = await launchBrowser();
 try {
-  say(`Sending requests for ${LOAD_MS / 1000} s …`);
-  const requests = runLoad(gateway);
-  await addDetails(gateway);
-  await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
-  await backdateSpend(gateway);
-  if (timingsOnly) {
-    await requests.stop();
-    say('page        first paint   first contentful paint   data after sign-in');
-    for (const timing of await takeTimings(browser, gateway.adminUrl, gateway.adminToken)) {
-      const [paint, contentful, data] = [timing.firstPaint, timing.firstContentfulPaint, timing.data];
-      say(`${timing.page.padEnd(12)}${`${paint} ms`.padEnd(14)}${`${contentful} ms`.padEnd(25)}${data} ms`);
-    }
-  }
-  for (const shot of timingsOnly ? [] : SHOTS) {
-    if (wanted.length > 0 && !wanted.includes(shot.name)) continue;
-    await take(browser, gateway.adminUrl, gateway.adminToken, shot);
-    say(`docs/images/${shot.name}.png`);
-  }
-  await requests.stop();
+  if (values.states) await takeStates(browser, values.states, say);
+  else await takeShots();
 } finally {
   await browser.close();
-  await gateway.stop();
+}
+
+async function takeShots(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true });
+  const gateway = await startRealGateway(GATEWAY);
+  try {
+    say(`Sending requests for ${LOAD_MS / 1000} s …`);
+    const requests = runLoad(gateway);
+    await addDetails(gateway);
+    await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
+    await backdateSpend(gateway);
+    if (timingsOnly) {
+      await requests.stop();
+      say('page        first paint   first contentful paint   data after sign-in');
+      for (const timing of await takeTimings(browser, gateway.adminUrl, gateway.adminToken)) {
+        const [paint, contentful, data] = [timing.firstPaint, timing.firstContentfulPaint, timing.data];
+        say(`${timing.page.padEnd(12)}${`${paint} ms`.padEnd(14)}${`${contentful} ms`.padEnd(25)}${data} ms`);
+      }
+    }
+    for (const shot of timingsOnly ? [] : SHOTS) {
+      if (wanted.length > 0 && !wanted.includes(shot.name)) continue;
+      await take(browser, gateway.adminUrl, gateway.adminToken, shot);
+      say(`docs/images/${shot.name}.png`);
+    }
+    await requests.stop();
+  } finally {
+    await gateway.stop();
+  }
 }

@@ -17,7 +17,7 @@ const { values } = parseArgs({ options: { only: { type: 'string' } } });
 
 /** Every task begins in a gateway that was just started, in the console and again with the command. */
 async function inNewWorld(task: Task, work: (world: World) => Promise<string>): Promise<string> {
-  const world = await startWorld();
+  const world = await startWorld({ archive: task.needsArchive ?? false });
   try {
     await task.before?.(world);
     return await work(world);
@@ -54,6 +54,7 @@ async function doInTerminal(task: Task, world: World): Promise<string> {
 
 /** A task that cannot be done is a row too, and the command fails. */
 async function attempt(what: string, work: () => Promise<string>): Promise<string> {
+  process.stderr.write(`${what} …\n`);
   try {
     return await work();
   } catch (error) {

@@ -11,6 +11,8 @@ const NEW_KEY = 'sk-the-new-key';
 
 export interface Task {
   title: string;
+  /** It asks for what PostgreSQL alone knows. */
+  needsArchive?: true;
   /** What has happened before. It is no part of the task. */
   before?(world: World): Promise<void>;
   inConsole(hand: Hand, world: World): Promise<void>;
@@ -101,7 +103,7 @@ export const TASKS: readonly Task[] = [
     async inConsole(hand, world) {
       await hand.go('Live');
       const row = hand.page.getByRole('table', { name: 'Refusals' }).getByRole('row', { name: /spent/ });
-      await row.getByText('The monthly budget of the workspace was spent.').waitFor();
+      await row.getByText('A budget of the workspace was spent.').waitFor();
       await hand.click(row.getByRole('link', { name: 'spent', exact: true }));
       const time = await hand.page.evaluate(
         (moment) => new Date(moment).toLocaleTimeString('en', { hourCycle: 'h23' }),
@@ -112,7 +114,7 @@ export const TASKS: readonly Task[] = [
     async inTerminal(terminal, world) {
       await terminal.sees(
         'refusals --workspace spent',
-        /budget_spent .* The monthly budget of the workspace was spent/,
+        /budget_spent .* A budget of the workspace was spent/,
       );
       await terminal.sees('limits list spent', new RegExp(moment(await refusingSince(world))));
     },
@@ -131,6 +133,31 @@ export const TASKS: readonly Task[] = [
     async inTerminal(terminal) {
       const month = new Date().toISOString().slice(0, 7);
       await terminal.sees(`spend --by workspace --month ${month} --csv`, /demo/);
+    },
+  },
+  {
+    title: 'Find the most expensive end user',
+    needsArchive: true,
+    async before({ gateway, ask, admin }) {
+      for (const [user, words] of [
+        ['ann', 20],
+        ['bob', 900],
+        ['cy', 100],
+      ] as const)
+        await expectOk(ask('fast', 'word '.repeat(words), gateway.key, user));
+      await until('their sums', async () => {
+        const { status, body } = await admin('GET', '/spend?by=end_user');
+        return status === 200 && body.complete && body.data.length === 3;
+      });
+    },
+    async inConsole(hand) {
+      await hand.go('Spend');
+      await hand.choose('Summed by', 'end_user');
+      const names = hand.page.getByRole('table', { name: /^Spend/ }).locator('tbody th');
+      await names.first().getByText('bob', { exact: false }).waitFor();
+    },
+    async inTerminal(terminal) {
+      await terminal.sees('spend --by end_user', /END_USER[^\n]*\n *bob\b/);
     },
   },
   {

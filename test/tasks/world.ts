@@ -7,6 +7,7 @@ import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { MailServer } from '../helpers/mail-server.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
+import { startTestPostgres } from '../helpers/test-postgres.js';
 import { startUpstream, type Upstream } from './upstream.js';
 
 export interface World {
@@ -21,16 +22,18 @@ export interface World {
   alerts(): Promise<{ when: string; above: number }[]>;
   /** A link that signs in, once. */
   link(): Promise<string>;
-  ask(model: string, text: string, key?: string): Promise<{ id: string; status: number }>;
+  ask(model: string, text: string, key?: string, user?: string): Promise<{ id: string; status: number }>;
   stop(): Promise<void>;
 }
 
-export async function startWorld(): Promise<World> {
+/** `archive`: with a PostgreSQL that keeps the log. */
+export async function startWorld({ archive = false } = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tasks-'));
   const [adminPort, providerPort] = [await freePort(), await freePort()];
   const console = `http://127.0.0.1:${adminPort}`;
   const upstream = await startUpstream();
   const mail = await MailServer.start({ plain: true });
+  const postgres = archive ? await startTestPostgres(join(folder, 'postgres')) : undefined;
   const [provider, gateway] = await Promise.all([
     startOpenIdProvider(providerPort, `${console}/sign-in/oidc/return`, { ada: ['platform'] }),
     startRealGateway({
@@ -60,6 +63,7 @@ export async function startWorld(): Promise<World> {
         ADMIN_PORT: String(adminPort),
         SMTP_URL: `${mail.url()}?tls=off`,
         SMTP_FROM: 'sluice@example.com',
+        ...(postgres && { DATABASE_URL: postgres.url, DATABASE_OWNER_URL: postgres.ownerUrl }),
       },
     }),
   ]);
@@ -72,8 +76,8 @@ export async function startWorld(): Promise<World> {
     mail,
     alerts: async () => (await admin('GET', '/alerts')).body.data,
     link: async () => gateway.adminUrl + (await admin('POST', '/sign-in-links')).body.path,
-    async ask(model, text, key = gateway.key) {
-      const body = { model, messages: [{ role: 'user', content: text }] };
+    async ask(model, text, key = gateway.key, user) {
+      const body = { model, messages: [{ role: 'user', content: text }], ...(user && { user }) };
       const { status, headers } = await gateway.chat(body, { key });
       return { id: headers.get('x-request-id') ?? '', status };
     },
@@ -82,6 +86,7 @@ export async function startWorld(): Promise<World> {
       upstream.close();
       await mail.stop();
       await gateway.stop();
+      await postgres?.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -322,6 +322,51 @@ test('Redis of docker-compose.yml has users with passwords, and nobody else', as
   ]);
 });
 
+test('Alertmanager of docker-compose.yml sends where the environment says, and Prometheus sends to it', (t) => {
+  const script = fileURLToPath(new URL('deploy/alertmanager/start.sh', repository));
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-alertmanager-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  // In the place of Alertmanager: what it would be started with.
+  writeFileSync(join(folder, 'alertmanager'), '#!/bin/sh\ncat "${1#--config.file=}"\n', { mode: 0o755 });
+  const start = (env: Record<string, string>) =>
+    spawnSync('sh', [script], {
+      encoding: 'utf8',
+      env: { PATH: `${folder}:${process.env.PATH}`, TMPDIR: folder, ...env },
+    });
+  const receiver = (env: Record<string, string>) => parse(start(env).stdout).receivers[0];
+  t.deepEqual(receiver({ ALERTS_WEBHOOK_URL: '', ALERTS_MAIL_TO: '' }), { name: 'people' });
+  const url = "https://hooks.example/it's#x";
+  t.deepEqual(receiver({ ALERTS_WEBHOOK_URL: url }).webhook_configs, [{ url }]);
+  const mail = { ALERTS_MAIL_TO: 'ops@example.com', SMTP_FROM: 'sluice@example.com' };
+  t.deepEqual(
+    receiver({ ...mail, SMTP_URL: String.raw`smtps://me%40x.org:p%27a\\n%25@mail.example.com` })
+      .email_configs,
+    [
+      {
+        ...{ to: 'ops@example.com', from: 'sluice@example.com', smarthost: 'mail.example.com:465' },
+        ...{ send_resolved: true, auth_username: 'me@x.org', auth_password: String.raw`p'a\\n%` },
+      },
+    ],
+  );
+  t.like(receiver({ ...mail, SMTP_URL: 'smtp://10.0.0.1:2525?tls=off' }).email_configs[0], {
+    smarthost: '10.0.0.1:2525',
+    require_tls: false,
+    auth_username: undefined,
+  });
+  t.not(start(mail).status, 0, 'mail needs a server');
+  const { alertmanagers } = parse(read('prometheus.yml')).alerting;
+  t.deepEqual(alertmanagers[0].static_configs[0].targets, ['alertmanager:9093']);
+  t.true('alertmanager' in compose.services);
+});
+
+test('whoever sends webhooks has a way out of docker-compose.yml', (t) => {
+  for (const name of ['api', 'admin', 'alertmanager'])
+    t.true(
+      compose.services[name]?.networks?.some((network) => !compose.networks[network]?.internal),
+      name,
+    );
+});
+
 test('deploy/make-env.sh makes every secret that docker-compose.yml requires, once', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-env-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

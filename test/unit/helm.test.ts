@@ -121,6 +121,24 @@ test('every pod of the gateway is given what pods says, and those of a role what
   t.is((podOf('full.yaml', 'api').spec.topologySpreadConstraints as Values[])[0]?.topologyKey, 'zone');
 });
 
+test('webhooks and the mail of alerts are let through where networkPolicies.webhooks says so', (t) => {
+  const ports = (rendering: string, role: string) => {
+    const { objects = [] } = rendered.find(({ name }) => name === rendering) ?? {};
+    const policy = objects.find(
+      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === `gateway-${role}`,
+    ) as unknown as {
+      spec: { egress: { to?: { ipBlock?: { cidr: string } }[]; ports: { port: number }[] }[] };
+    };
+    return policy.spec.egress
+      .filter(({ to }) => to?.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0'))
+      .flatMap(({ ports }) => ports.map(({ port }) => port));
+  };
+  t.deepEqual(ports('default.yaml', 'api'), []);
+  t.deepEqual(ports('default.yaml', 'admin'), []);
+  t.true(ports('full.yaml', 'api').includes(443));
+  t.deepEqual(ports('full.yaml', 'admin').slice(-3), [443, 465, 587]);
+});
+
 test('with secrets of one’s own the chart makes none', (t) => {
   const { objects = [], text = '' } = rendered.find(({ name }) => name === 'own-secrets.yaml') ?? {};
   t.deepEqual(

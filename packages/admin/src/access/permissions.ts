@@ -73,6 +73,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /workspaces/{id}/webhook-deliveries/{delivery}/resend': may('operator', 'workspace'),
   'GET /alerts': may('viewer', 'gateway'),
   'POST /alerts': may('operator', 'gateway'),
+  'PATCH /alerts/{alert}': may('operator', 'gateway'),
   'DELETE /alerts/{alert}': may('operator', 'gateway'),
   'POST /alerts/{alert}/test': may('operator', 'gateway'),
   'GET /alert-notices': may('viewer', 'gateway'),

@@ -71,6 +71,10 @@ const addScript = loadScript<0 | 1, { alertsKey: string }, { most: number; id: s
   import.meta.url,
   'add-alert',
 );
+const changeScript = loadScript<0 | 1, { alertsKey: string }, { id: string; was: string; alert: string }>(
+  import.meta.url,
+  'change-alert',
+);
 const removeScript = loadScript<
   0 | 1,
   { alertsKey: string; firingsKey: string },
@@ -113,17 +117,30 @@ export class AlertStore {
 
   /** Undefined: there are the most alerts that there may be. */
   async add({ webhook, mail, ...rest }: AlertInput, created: number): Promise<Alert | undefined> {
-    const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
-    const targets: Targets = {
-      ...(webhook === undefined ? {} : { webhook: { url: webhook, secret } }),
-      ...(mail === undefined ? {} : { mail }),
-    };
+    const targets = toTargets({ webhook, mail }, undefined);
     const id = `alert_${makeRequestId()}`;
-    const sealed = this.payloads.seal(JSON.stringify(targets), contextOf(id));
-    const stored: StoredAlert = { ...rest, id, created, sealed };
+    const after = { ...rest, id, created, targets };
     const keys = { alertsKey: this.names.alerts };
-    const added = await addScript(this.redis, keys, { most: MOST_ALERTS, id, alert: JSON.stringify(stored) });
-    return added === 1 ? { ...rest, id, created, targets } : undefined;
+    const added = await addScript(this.redis, keys, { most: MOST_ALERTS, id, alert: this.#close(after) });
+    return added === 1 ? after : undefined;
+  }
+
+  /** `toInput` is asked again when somebody else has changed the alert meanwhile. Undefined: there is no such alert. */
+  async change(
+    id: string,
+    toInput: (before: Alert) => AlertInput,
+  ): Promise<{ before: Alert; after: Alert } | undefined> {
+    for (;;) {
+      const was = await this.redis.hget(this.names.alerts, id);
+      if (was === null) return undefined;
+      const before = this.#open(was);
+      const { webhook, mail, ...rest } = toInput(before);
+      const targets = toTargets({ webhook, mail }, before.targets);
+      const after = { ...rest, id, created: before.created, targets };
+      const args = { id, was, alert: this.#close(after) };
+      if ((await changeScript(this.redis, { alertsKey: this.names.alerts }, args)) === 1)
+        return { before, after };
+    }
   }
 
   /** Oldest first. */
@@ -200,11 +217,31 @@ export class AlertStore {
     return { noticesKey: alertNotices, orderKey: alertOrder, dueKey: alertDue };
   }
 
+  #close({ targets, ...rest }: Alert): string {
+    const sealed = this.payloads.seal(JSON.stringify(targets), contextOf(rest.id));
+    return JSON.stringify({ ...rest, sealed } satisfies StoredAlert);
+  }
+
   #open(text: string): Alert {
     const { sealed, ...rest } = JSON.parse(text) as StoredAlert;
     const opened = this.payloads.tryOpen(sealed, contextOf(rest.id));
     return { ...rest, targets: opened === undefined ? undefined : (JSON.parse(opened) as Targets) };
   }
+}
+
+/** Another address gets another secret: whoever read at the old one must not be able to sign for the new one. */
+function toTargets(
+  { webhook, mail }: Pick<AlertInput, 'webhook' | 'mail'>,
+  before: Targets | undefined,
+): Targets {
+  const secret =
+    before?.webhook?.url === webhook && before?.webhook
+      ? before.webhook.secret
+      : `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+  return {
+    ...(webhook === undefined ? {} : { webhook: { url: webhook, secret } }),
+    ...(mail === undefined ? {} : { mail }),
+  };
 }
 
 function fieldOf({ alert, subject }: Firing): string {

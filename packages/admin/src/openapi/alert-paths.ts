@@ -20,6 +20,12 @@ export const alertPaths: Record<string, Record<string, s.Operation>> = {
     },
   },
   '/alerts/{alert}': {
+    patch: {
+      summary: 'Change an alert of its kind. Another webhook gets another secret, which is shown only now.',
+      parameters: [alert],
+      requestBody: s.body(c.alertChange),
+      responses: { '200': s.json('The alert.', c.createdAlert), ...s.errors('invalid_request', 'not_found') },
+    },
     delete: {
       summary: 'Remove an alert. What waits to be sent for it is not sent.',
       parameters: [alert],

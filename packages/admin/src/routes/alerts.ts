@@ -1,6 +1,12 @@
 import type { Router } from '@koa/router';
 import type { AlertNotice, AlertView, CreatedAlert, List } from '@sluice/shared/admin-api';
-import { ALERT_MINUTES, alertInput, alertKind } from '@sluice/shared/contract/alert';
+import {
+  ALERT_MINUTES,
+  type AlertChange,
+  alertChange,
+  alertInput,
+  alertKind,
+} from '@sluice/shared/contract/alert';
 import { deliveriesQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
@@ -33,30 +39,56 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
     return alert;
   };
 
+  /** What the contract cannot know of a given field. Returns the fields with a webhook as it is called. */
+  const check = async <T extends AlertChange>(given: T): Promise<T> => {
+    const { workspace, provider, mail, webhook } = given;
+    if (typeof workspace === 'string' && !(await directory.findWorkspace(workspace)))
+      refuse('workspace', 'is the id of no workspace');
+    if (typeof provider === 'string' && !providers.has(provider))
+      refuse('provider', 'is the name of no provider');
+    if (mail && !alerts.canMail)
+      refuse(
+        'mail',
+        'needs an SMTP server: set SMTP_URL and SMTP_FROM for the process with the admin listener',
+      );
+    return typeof webhook === 'string'
+      ? { ...given, webhook: readWebhookAddress('webhook', webhook, allowPrivateAddresses) }
+      : given;
+  };
+
   router.get('/alerts', async (ctx) => {
     const [all, firings] = await Promise.all([store.list(), store.firings()]);
     ctx.body = list(all.map((alert) => present(alert, firings))) satisfies List<AlertView>;
   });
 
   router.post('/alerts', readBody, async (ctx) => {
-    const { webhook, ...input } = readInput(alertInput, ctx.request.body);
-    const { workspace, provider } = input;
-    if (workspace !== undefined && !(await directory.findWorkspace(workspace)))
-      refuse('workspace', 'is the id of no workspace');
-    if (provider !== undefined && !providers.has(provider)) refuse('provider', 'is the name of no provider');
-    if (input.mail && !alerts.canMail)
-      refuse(
-        'mail',
-        'needs an SMTP server: set SMTP_URL and SMTP_FROM for the process with the admin listener',
-      );
-    const address =
-      webhook === undefined ? {} : { webhook: readWebhookAddress('webhook', webhook, allowPrivateAddresses) };
-    const alert = await store.add({ ...input, ...address }, clock.now());
+    const input = await check(readInput(alertInput, ctx.request.body));
+    const alert = await store.add(input, clock.now());
     if (!alert) throw new GatewayError('quota_exceeded', 'There are as many alerts as there may be.');
     const view = present(alert, []);
     noteChange(ctx, { after: withoutAddresses(view) });
     ctx.status = 201;
     ctx.body = { ...view, secret: alert.targets?.webhook?.secret ?? null } satisfies CreatedAlert;
+  });
+
+  router.patch('/alerts/:alert', readBody, async (ctx) => {
+    const { alert: id = '' } = ctx.params;
+    const change = withoutAbsent(await check(readInput(alertChange, ctx.request.body)));
+    const changed = await store.change(id, (before) =>
+      readInput(alertInput, { ...toInput(before), ...change }),
+    );
+    if (!changed) throw new GatewayError('not_found', 'There is no such alert.');
+    const { before, after } = changed;
+    const view = present(after, await store.firings());
+    noteChange(ctx, {
+      before: withoutAddresses(present(before, [])),
+      after: withoutAddresses({ ...view, firing: [] }),
+    });
+    const secret = after.targets?.webhook?.secret ?? null;
+    ctx.body = {
+      ...view,
+      secret: secret === before.targets?.webhook?.secret ? null : secret,
+    } satisfies CreatedAlert;
   });
 
   router.delete('/alerts/:alert', async (ctx) => {
@@ -77,6 +109,15 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
     const { limit } = readInput(deliveriesQuery, ctx.query);
     ctx.body = list((await store.notices(limit)).map(presentNotice)) satisfies List<AlertNotice>;
   });
+}
+
+/** Targets that nobody can read any more have to be named again. */
+function toInput({ id: _id, created: _created, targets, ...rest }: Alert) {
+  return { ...rest, webhook: targets?.webhook?.url, mail: targets?.mail };
+}
+
+function withoutAbsent(change: AlertChange): AlertChange {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 }
 
 function present(alert: Alert, firings: readonly Firing[]): AlertView {

@@ -2,7 +2,9 @@ import type { AlertNotice, AlertView, CreatedAlert } from '@sluice/shared/admin-
 import { ALERT_KIND_NAMES, alertKind, alertText } from '@sluice/shared/contract/alert';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
+import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
+import { UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { type Column, table } from '../output/table.js';
@@ -23,15 +25,12 @@ const KINDS = ALERT_KIND_NAMES.map((name) => {
   return `  ${name.padEnd(14)} ${alertText(name)}${unit === undefined ? '' : ` (--above in ${unit})`}`;
 }).join('\n');
 
-interface AddOptions {
-  above?: string;
-  minutes?: string;
-  workspace?: string;
-  provider?: string;
-  webhook?: string;
+/** Of what is left out, `add` takes the standard, and `set` leaves what is there. */
+type AlertOptions = Partial<Record<'workspace' | 'provider' | 'webhook' | 'name', string>> & {
+  above?: number | 'none';
+  minutes?: number | 'none';
   mail?: string[];
-  name?: string;
-}
+};
 
 export function addAlertCommands(program: Command, cli: Cli): void {
   const alerts = group(
@@ -55,34 +54,48 @@ export function addAlertCommands(program: Command, cli: Cli): void {
   });
 
   withExamples(
-    alerts
-      .command('add')
-      .description('Add an alert. The secret of its webhook is shown once.')
-      .argument('<kind>', `one of ${ALERT_KIND_NAMES.join(', ')}`)
-      .option('--above <number>', 'the threshold, in the unit of the kind')
-      .option('--minutes <number>', 'over how many of the latest minutes to count; default: 15')
-      .option('--workspace <id>', 'only this workspace')
-      .option('--provider <name>', 'only this provider')
-      .option('--webhook <address>', 'an address with https that gets a signed POST')
-      .option('--mail <address...>', 'mail addresses; the gateway needs SMTP_URL')
-      .option('--name <name>', 'a name for people')
-      .addHelpText('after', `\nKinds:\n${KINDS}`),
+    withAlertOptions(
+      alerts
+        .command('add')
+        .description('Add an alert. The secret of its webhook is shown once.')
+        .argument('<kind>', `one of ${ALERT_KIND_NAMES.join(', ')}`),
+    ).addHelpText('after', `\nKinds:\n${KINDS}`),
     'alerts add budget --above 80 --mail ops@example.com',
     'alerts add failure_rate --above 5 --minutes 10 --webhook https://example.com/hooks',
     'alerts add provider_down --provider openai --mail ops@example.com',
-  ).action(async (when: string, { above, minutes, ...rest }: AddOptions) => {
-    const created = await cli.admin.send<CreatedAlert>('POST', '/alerts', {
-      ...{ when, ...rest },
-      ...(above === undefined ? {} : { above: Number(above) }),
-      ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
-    });
+  ).action(async (when: string, options: AlertOptions) => {
+    const created = await cli.admin.send<CreatedAlert>('POST', '/alerts', { when, ...options });
     cli.show(created, () =>
-      [
-        `Added alert ${created.id}. Try it: sluice alerts test ${created.id}`,
-        ...(created.secret === null
-          ? []
-          : [`The secret of its webhook, which checks signatures, is shown only now:\n${created.secret}`]),
-      ].join('\n'),
+      [`Added alert ${created.id}. Try it: sluice alerts test ${created.id}`, ...secretLines(created)].join(
+        '\n',
+      ),
+    );
+  });
+
+  withExamples(
+    withAlertOptions(
+      alerts
+        .command('set')
+        .description(
+          'Change an alert. What you leave out stays as it is; "none" takes it away. Another webhook gets another secret.',
+        )
+        .argument('<alert>', 'id of the alert'),
+    ),
+    'alerts set alert_6Yd0mJXkXy0kq3Jt2s8P --above 90',
+    'alerts set alert_6Yd0mJXkXy0kq3Jt2s8P --mail ops@example.com --webhook none',
+  ).action(async (alert: string, options: AlertOptions) => {
+    if (Object.keys(options).length === 0) throw new UsageError('give at least one option to change');
+    const change = Object.entries(options).map(([name, value]) => [
+      name,
+      [value].flat().join() === 'none' ? null : value,
+    ]);
+    const changed = await cli.admin.send<CreatedAlert>(
+      'PATCH',
+      path`/alerts/${alert}`,
+      Object.fromEntries(change),
+    );
+    cli.show(changed, () =>
+      [table(columns(cli.style), [changed], cli.style), ...secretLines(changed)].join('\n'),
     );
   });
 
@@ -116,6 +129,27 @@ export function addAlertCommands(program: Command, cli: Cli): void {
   ).action(async () =>
     cli.showTable(await cli.admin.list<AlertNotice>('/alert-notices'), NOTICE, 'Nothing was sent yet.'),
   );
+}
+
+function withAlertOptions(command: Command): Command {
+  return command
+    .option('--above <number>', 'the threshold, in the unit of the kind', orWord('none', parseAmount))
+    .option(
+      '--minutes <number>',
+      'over how many of the latest minutes to count; default: 15',
+      orWord('none', parseCount),
+    )
+    .option('--workspace <id>', 'only this workspace')
+    .option('--provider <name>', 'only this provider')
+    .option('--webhook <address>', 'an address with https that gets a signed POST')
+    .option('--mail <address...>', 'mail addresses; the gateway needs SMTP_URL')
+    .option('--name <name>', 'a name for people');
+}
+
+function secretLines({ secret }: CreatedAlert): string[] {
+  return secret === null
+    ? []
+    : [`The secret of its webhook, which checks signatures, is shown only now:\n${secret}`];
 }
 
 function columns(style: Style): Column<AlertView>[] {

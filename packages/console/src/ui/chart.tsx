@@ -96,7 +96,8 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
     padding: [8, 8, 0, 0],
     scales: {
       x: { time: true, ...(isBars ? { range: widen } : {}) },
-      y: { range: (_plot, _low, high) => [0, Math.max(high, 1e-9) * 1.08] },
+      // With nothing above zero its ticks would be billionths.
+      y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
     },
     axes: [
       {

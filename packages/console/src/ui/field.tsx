@@ -10,7 +10,7 @@ interface FieldProps {
   hint?: ComponentChildren;
   type?: 'text' | 'search' | 'url' | 'date' | 'datetime-local' | 'password';
   list?: string;
-  placeholder?: string;
+  placeholder?: string | undefined;
   inputMode?: 'decimal' | 'numeric';
   autoFocus?: boolean;
 }

@@ -71,16 +71,26 @@ const MAIL: s.TextRule = {
   allowed: 'a mail address',
 };
 
+const inputFields = {
+  name: label,
+  above: aboveRule,
+  minutes: s.whole(ALERT_MINUTES),
+  workspace: id,
+  provider: id,
+  webhook: s.textOf(ADDRESS),
+  mail: s.list(s.textOf(MAIL), { min: 1, max: MOST_ADDRESSES }),
+};
+
 export const alertInput = s.fields(
   {
-    name: s.optional(label),
+    name: s.optional(inputFields.name),
     when,
-    above: s.optional(aboveRule),
-    minutes: s.optional(s.whole(ALERT_MINUTES)),
-    workspace: s.optional(id),
-    provider: s.optional(id),
-    webhook: s.optional(s.textOf(ADDRESS)),
-    mail: s.optional(s.list(s.textOf(MAIL), { min: 1, max: MOST_ADDRESSES })),
+    above: s.optional(inputFields.above),
+    minutes: s.optional(inputFields.minutes),
+    workspace: s.optional(inputFields.workspace),
+    provider: s.optional(inputFields.provider),
+    webhook: s.optional(inputFields.webhook),
+    mail: s.optional(inputFields.mail),
   },
   {
     *check(value) {
@@ -101,6 +111,18 @@ export const alertInput = s.fields(
   },
 );
 export type AlertInput = s.Infer<typeof alertInput>;
+
+/** Null takes a field away. Another kind is another alert. */
+export const alertChange = s.component('AlertChange', {
+  name: s.optional(s.orNull(inputFields.name)),
+  above: s.optional(s.orNull(inputFields.above)),
+  minutes: s.optional(s.orNull(inputFields.minutes)),
+  workspace: s.optional(s.orNull(inputFields.workspace)),
+  provider: s.optional(s.orNull(inputFields.provider)),
+  webhook: s.optional(s.orNull(inputFields.webhook)),
+  mail: s.optional(s.orNull(inputFields.mail)),
+});
+export type AlertChange = s.Infer<typeof alertChange>;
 
 const firing = s.fields({
   subject: textOrNull.about('The workspace, provider or batch. Null: the whole gateway.'),
@@ -129,7 +151,7 @@ export type AlertView = s.Infer<typeof alert>;
 
 export const createdAlert = s.component('CreatedAlert', {
   ...alertFields,
-  secret: textOrNull.about('Signs the messages to the webhook. It is shown only now.'),
+  secret: textOrNull.about('Signs the messages to the webhook. It is shown only now. Null: it is not new.'),
 });
 export type CreatedAlert = s.Infer<typeof createdAlert>;
 

@@ -46,8 +46,8 @@ const FILES = {
 };
 
 export async function readServer(redis: Redis): Promise<RedisServerFacts> {
-  const info = await redis.info();
-  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  const info = readInfo(await redis.info());
+  const read = (name: string) => info.get(name) ?? '';
   const isReplica = read('role') === 'slave';
   const isCluster = read('redis_mode') === 'cluster';
   // Valkey reports redis_version too, for programs that know no other name.
@@ -67,6 +67,16 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
     isCluster,
     isFull: limit > 0 && used > limit,
   };
+}
+
+/** By the lines, once: every process looks every two seconds, and a search of the text for each field is most of what it costs. */
+function readInfo(text: string): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of text.split('\r\n')) {
+    const end = line.indexOf(':');
+    if (end > 0) fields.set(line.slice(0, end), line.slice(end + 1));
+  }
+  return fields;
 }
 
 async function refusalOf(redis: Redis): Promise<Refusal | undefined> {

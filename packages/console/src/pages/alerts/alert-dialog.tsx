@@ -1,4 +1,4 @@
-import type { CreatedAlert, DirectoryOverview } from '@sluice/shared/admin-api';
+import type { AlertView, CreatedAlert, DirectoryOverview } from '@sluice/shared/admin-api';
 import {
   ALERT_KIND_NAMES,
   ALERT_MINUTES,
@@ -8,6 +8,7 @@ import {
   alertText,
 } from '@sluice/shared/contract/alert';
 import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
@@ -21,18 +22,21 @@ const { mail: mailRule } = alertInput.schema;
 const KINDS = ALERT_KIND_NAMES.map((name) => [name, alertText(name)] as const);
 
 interface AlertDialogProps {
+  /** The one to change. Undefined: a new one. */
+  alert?: AlertView;
   directory: DirectoryOverview | undefined;
   onClose(): void;
 }
 
-export function AlertDialog({ directory, onClose }: AlertDialogProps) {
-  const [when, setWhen] = useState<AlertKindName>('budget');
-  const [above, setAbove] = useState('');
-  const [minutes, setMinutes] = useState('');
-  const [only, setOnly] = useState('');
+export function AlertDialog({ alert, directory, onClose }: AlertDialogProps) {
+  const [when, setWhen] = useState<AlertKindName>(alert?.when ?? 'budget');
+  const [above, setAbove] = useState(String(alert?.above ?? ''));
+  const [minutes, setMinutes] = useState(String(alert?.minutes ?? ''));
+  const [only, setOnly] = useState(alert?.workspace ?? alert?.provider ?? '');
   const [webhook, setWebhook] = useState('');
-  const [mail, setMail] = useState('');
-  const [name, setName] = useState('');
+  const [keepsWebhook, setKeepsWebhook] = useState(alert !== undefined && alert.webhook !== null);
+  const [mail, setMail] = useState(alert?.mail.join(', ') ?? '');
+  const [name, setName] = useState(alert?.name ?? '');
   const [created, setCreated] = useState<CreatedAlert | undefined>();
   const action = useAction();
   const { unit, standard, min, max, of, counts } = alertKind(when);
@@ -42,7 +46,7 @@ export function AlertDialog({ directory, onClose }: AlertDialogProps) {
     minutes: numberMistake(minutes, ALERT_MINUTES.min, ALERT_MINUTES.max),
     webhook:
       webhook === ''
-        ? addresses.length === 0
+        ? addresses.length === 0 && !keepsWebhook
           ? 'An address here, or one to mail to'
           : undefined
         : URL.canParse(webhook)
@@ -55,17 +59,20 @@ export function AlertDialog({ directory, onClose }: AlertDialogProps) {
   };
   const isValid = Object.values(mistakes).every((mistake) => mistake === undefined);
   const { onSubmit, shown } = useSubmit(isValid, () => {
+    // The address of a webhook is not shown, so that an empty field can be either.
+    const fields = {
+      name: name === '' ? null : name,
+      above: above === '' || unit === undefined ? null : Number(above),
+      minutes: minutes === '' || !counts ? null : Number(minutes),
+      [of]: only === '' ? null : only,
+      mail: addresses.length === 0 ? null : addresses,
+      ...(webhook === '' && keepsWebhook ? {} : { webhook: webhook === '' ? null : webhook }),
+    };
     action.run(async (client) =>
       setCreated(
-        await client.send<CreatedAlert>('POST', '/alerts', {
-          when,
-          ...(name === '' ? {} : { name }),
-          ...(above === '' || unit === undefined ? {} : { above: Number(above) }),
-          ...(minutes === '' || !counts ? {} : { minutes: Number(minutes) }),
-          ...(only === '' ? {} : { [of]: only }),
-          ...(webhook === '' ? {} : { webhook }),
-          ...(addresses.length === 0 ? {} : { mail: addresses }),
-        }),
+        alert
+          ? await client.send<CreatedAlert>('PATCH', path`/alerts/${alert.id}`, changesOf(alert, fields))
+          : await client.send<CreatedAlert>('POST', '/alerts', { when, ...fields }),
       ),
     );
   });
@@ -80,13 +87,22 @@ export function AlertDialog({ directory, onClose }: AlertDialogProps) {
         <Secret what="secret" value={created.secret} onClose={onClose} />
       </Dialog>
     );
-  if (created) return <Added onClose={onClose} />;
+  if (created)
+    return (
+      <Dialog title="The alert is set" onClose={onClose}>
+        <Saved onClose={onClose} />
+      </Dialog>
+    );
   const names =
     of === 'workspace' ? (directory?.workspaces ?? []).map(({ id }) => id) : (directory?.providers ?? []);
   return (
-    <Dialog title="Add an alert" onClose={onClose}>
+    <Dialog title={alert ? 'Change the alert' : 'Add an alert'} onClose={onClose}>
       <form onSubmit={onSubmit} noValidate>
-        <Select label="Tell me when" value={when} choices={KINDS} onChange={choose} />
+        {alert ? (
+          <p>Tell me when {alertText(when)}</p>
+        ) : (
+          <Select label="Tell me when" value={when} choices={KINDS} onChange={choose} />
+        )}
         {unit !== undefined && (
           <Field
             label={`From how many ${unit}`}
@@ -126,13 +142,28 @@ export function AlertDialog({ directory, onClose }: AlertDialogProps) {
           value={webhook}
           onInput={setWebhook}
           mistake={shown(webhook, mistakes.webhook)}
-          hint="An address with https that gets a signed POST"
+          placeholder={keepsWebhook ? `Now at ${alert?.webhook}` : undefined}
+          hint={
+            keepsWebhook
+              ? 'Leave it empty to keep the address. Another one gets another secret'
+              : 'An address with https that gets a signed POST'
+          }
         />
+        {alert?.webhook && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={!keepsWebhook}
+              onChange={({ currentTarget }) => setKeepsWebhook(!currentTarget.checked)}
+            />
+            Send nothing to {alert.webhook} any more
+          </label>
+        )}
         <Field label="Name" value={name} onInput={setName} hint="For people. It may be left out" />
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="submit" class="primary" disabled={action.busy}>
-            Add the alert
+            {alert ? 'Save the alert' : 'Add the alert'}
           </button>
         </div>
       </form>
@@ -140,20 +171,27 @@ export function AlertDialog({ directory, onClose }: AlertDialogProps) {
   );
 }
 
-function Added({ onClose }: { onClose(): void }) {
+/** What differs from the alert as it was shown, so that another's change of the rest stays. */
+function changesOf(alert: AlertView, fields: Record<string, unknown>): Record<string, unknown> {
+  const before: Record<string, unknown> = { ...alert, mail: alert.mail.length === 0 ? null : alert.mail };
+  const differs = ([name, value]: [string, unknown]) =>
+    name === 'webhook' || JSON.stringify(value) !== JSON.stringify(before[name]);
+  return Object.fromEntries(Object.entries(fields).filter(differs));
+}
+
+/** Within the dialog that was there: a new one would not know where the focus came from. */
+function Saved({ onClose }: { onClose(): void }) {
   return (
-    <Dialog title="The alert is set" onClose={onClose}>
-      <div class="stack">
-        <Notice tone="good">
-          It is looked at every ten seconds. “Send a test” shows whether a mail arrives.
-        </Notice>
-        <div class="dialog-end">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
+    <div class="stack">
+      <Notice tone="good">
+        It is looked at every ten seconds. “Send a test” shows whether a message arrives.
+      </Notice>
+      <div class="dialog-end">
+        <button type="button" class="primary" onClick={onClose}>
+          Done
+        </button>
       </div>
-    </Dialog>
+    </div>
   );
 }
 

@@ -16,7 +16,7 @@ import { AlertDialog } from './alert-dialog.js';
 const EVERY_MS = 5_000;
 const SLOWLY_MS = 60_000;
 
-type Doing = { what: 'add' } | { what: 'remove'; alert: AlertView };
+type Doing = { what: 'add' } | { what: 'change' | 'remove'; alert: AlertView };
 
 export function AlertsPage(_: { place: Place }) {
   const mayChange = useMay()('operator');
@@ -40,7 +40,7 @@ export function AlertsPage(_: { place: Place }) {
     setDoing(undefined);
     alerts.reload();
   };
-  const onRemove = (alert: AlertView) => setDoing({ what: 'remove', alert });
+  const on = (what: 'change' | 'remove') => (alert: AlertView) => setDoing({ what, alert });
   return (
     <Page
       title="Alerts"
@@ -63,7 +63,7 @@ export function AlertsPage(_: { place: Place }) {
       {alerts.data && alerts.data.data.length > 0 && (
         <Table
           caption="Alerts"
-          columns={alertColumns(mayChange, action.busy, test, onRemove)}
+          columns={alertColumns(mayChange, action.busy, { test, change: on('change'), remove: on('remove') })}
           rows={alerts.data.data}
           rowKey={({ id }) => id}
         />
@@ -76,6 +76,9 @@ export function AlertsPage(_: { place: Place }) {
         </section>
       )}
       {doing?.what === 'add' && <AlertDialog directory={directory.data} onClose={done} />}
+      {doing?.what === 'change' && (
+        <AlertDialog alert={doing.alert} directory={directory.data} onClose={done} />
+      )}
       {doing?.what === 'remove' && (
         <Confirm
           title="Remove the alert?"
@@ -94,8 +97,7 @@ export function AlertsPage(_: { place: Place }) {
 function alertColumns(
   mayChange: boolean,
   busy: boolean,
-  onTest: (alert: AlertView) => void,
-  onRemove: (alert: AlertView) => void,
+  on: Record<'test' | 'change' | 'remove', (alert: AlertView) => void>,
 ): Column<AlertView>[] {
   const actions: Column<AlertView> = {
     id: 'actions',
@@ -107,15 +109,23 @@ function alertColumns(
           class="small"
           disabled={busy}
           aria-label={`Send a test of ${titleOf(alert)}`}
-          onClick={() => onTest(alert)}
+          onClick={() => on.test(alert)}
         >
           Send a test
         </button>
         <button
           type="button"
+          class="small"
+          aria-label={`Change ${titleOf(alert)}`}
+          onClick={() => on.change(alert)}
+        >
+          Change
+        </button>
+        <button
+          type="button"
           class="small danger"
           aria-label={`Remove ${titleOf(alert)}`}
-          onClick={() => onRemove(alert)}
+          onClick={() => on.remove(alert)}
         >
           Remove
         </button>

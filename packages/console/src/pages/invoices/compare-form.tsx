@@ -30,7 +30,7 @@ export function CompareForm({ providers, onDone }: CompareFormProps) {
     }),
   );
   return (
-    <form class="card" aria-label="Compare with an invoice" onSubmit={submit.onSubmit} noValidate>
+    <form class="card stack" aria-label="Compare with an invoice" onSubmit={submit.onSubmit} noValidate>
       <div class="filters">
         <Select
           label="Provider"

@@ -23,6 +23,8 @@ interface EntryRowProps {
   isMember: boolean;
   entry: EntryForm;
   mistakeOf(field: string): string | undefined;
+  /** An empty field is called wrong only then. */
+  isTried: boolean;
   providers: ProviderStatus[];
   known: KnownModels | undefined;
   onChange(entry: EntryForm): void;
@@ -39,6 +41,7 @@ export function EntryRow({
   isMember,
   entry,
   mistakeOf,
+  isTried,
   providers,
   known,
   onChange,
@@ -68,14 +71,14 @@ export function EntryRow({
             value={entry.provider}
             choices={choicesOf(entry.provider, providers)}
             onChange={set('provider')}
-            mistake={entry.provider === '' ? undefined : mistakeOf('provider')}
+            mistake={entry.provider === '' && !isTried ? undefined : mistakeOf('provider')}
           />
           <Field
             label="Model"
             value={entry.model}
             onInput={set('model')}
             list={list}
-            mistake={entry.model === '' ? undefined : mistakeOf('model')}
+            mistake={entry.model === '' && !isTried ? undefined : mistakeOf('model')}
             hint={
               isUnpriced
                 ? 'The registry has no model of this name. Check the name, or set a price.'

@@ -7,6 +7,7 @@ import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import { EntryRow } from './entry-row.js';
 import {
   blankEntry,
@@ -87,9 +88,7 @@ export function RouteDialog({
   const setEntry = (i: number) => (entry: EntryForm) =>
     setForm({ ...form, chain: form.chain.map((each, at) => (at === i ? entry : each)) });
 
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (mistakes.size > 0) return;
+  const save = async () => {
     const url = path`/workspaces/${form.workspace}/routes/${form.alias}`;
     const route = {
       chain: toChain(form.chain),
@@ -101,10 +100,11 @@ export function RouteDialog({
     const seen: Record<string, string> = now ? { 'if-match': `"${now.version}"` } : { 'if-none-match': '*' };
     if (await action.run(async (client) => void (await client.send('PUT', url, route, seen)))) onSaved();
   };
+  const { onSubmit, isTried, shown } = useSubmit(mistakes.size === 0, save);
 
   return (
     <Dialog title={isNew ? 'New route' : `Route ${form.alias}`} onClose={onClose}>
-      <form onSubmit={save} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         {isNew && (
           <div class="grid">
             <Pick
@@ -117,7 +117,7 @@ export function RouteDialog({
               label="Name"
               value={form.alias}
               onInput={(alias) => setForm({ ...form, alias: alias.trim() })}
-              mistake={form.alias === '' ? undefined : mistakes.get('alias')}
+              mistake={shown(form.alias, mistakes.get('alias'))}
               hint={
                 hides
                   ? 'Hides the model of the same name in this workspace'
@@ -136,6 +136,7 @@ export function RouteDialog({
               count={form.chain.length}
               entry={entry}
               mistakeOf={(field) => mistakes.get(`chain[${i}].${field}`)}
+              isTried={isTried}
               providers={providers}
               known={known}
               onChange={setEntry(i)}
@@ -193,7 +194,7 @@ export function RouteDialog({
             {mistakes.get('chain') ??
               (mistakes.size > 0 ? `Not complete yet: ${firstMissing(mistakes)}` : '')}
           </p>
-          <button type="submit" class="primary" disabled={mistakes.size > 0 || action.busy}>
+          <button type="submit" class="primary" disabled={action.busy}>
             Save route
           </button>
         </div>

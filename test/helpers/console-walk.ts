@@ -1,0 +1,47 @@
+/** Goes through the console as it is: whatever page or button is added later is found, too. */
+import type { Locator, Page } from 'playwright-core';
+import { waitForNoDialog } from './console.js';
+
+/** A click has been drawn when two frames have passed: dialogs open without asking the gateway. */
+export async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))',
+  );
+}
+
+/** `place` begins with #. */
+export async function go(page: Page, place: string): Promise<void> {
+  await page.evaluate('for (const open of document.querySelectorAll("dialog[open]")) open.close()');
+  // The page follows with what it does at the end of a dialog, such as going back.
+  await waitForNoDialog(page);
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await drawn(page);
+  await page.getByRole('heading', { level: 1 }).first().waitFor();
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+}
+
+/** The pages of the navigation, and of each the first item that it links to. */
+export async function placesOf(page: Page): Promise<string[]> {
+  const links = page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link');
+  await links.first().waitFor();
+  const places: string[] = [];
+  for (const link of await links.all()) {
+    const place = (await link.getAttribute('href')) ?? '';
+    await go(page, place);
+    const item = page.locator(`main a[href^="${place}/"]`).first();
+    places.push(place, ...((await item.count()) > 0 ? [(await item.getAttribute('href')) ?? ''] : []));
+  }
+  return places;
+}
+
+/** The buttons that can be clicked: an open dialog covers the page. */
+export async function clickable(page: Page): Promise<Locator> {
+  const scope = (await page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'main';
+  return page.locator(`${scope} button[type=button]:enabled:visible`);
+}
+
+/** What each button says. */
+export async function buttonsOf(page: Page): Promise<string[]> {
+  const texts = await (await clickable(page)).allInnerTexts();
+  return texts.map((text) => text.trim()).filter(Boolean);
+}
