@@ -39,7 +39,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], entry: 0, deadline: 10_000, attempts: [], route: null };
@@ -106,7 +106,7 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
@@ -145,7 +145,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };

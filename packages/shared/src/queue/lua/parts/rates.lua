@@ -31,8 +31,9 @@ end
 
 local function readWindow(key, now)
   local slot = math.floor(now / SLOT_MS)
-  local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
-  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  local sum, first, pace, found = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l'))
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0),
+    found = tonumber(found)}
   if window.first > slot then
     -- The clock was far ahead when this was written. All of it counts from now on.
     window.first, window.pace = slot, now
@@ -59,7 +60,10 @@ end
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
 -- workspace's, and the sixth that its calls are spaced out: the provider counts in less than a minute.
 local function waitFor(bucket, now)
-  local window, limit = readWindow(bucket[1], now), bucket[3]
+  local window = readWindow(bucket[1], now)
+  -- A limit that is found may have changed since the job was queued (learn-rate.lua).
+  if window.found then bucket[3] = window.found end
+  local limit = bucket[3]
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
   local ahead = bucket[6] == 1 and SPACED_AHEAD_MS or math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit)
