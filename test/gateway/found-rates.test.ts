@@ -101,23 +101,30 @@ test('a refusal that names a limit sets it, and stops all calls for a moment', a
   t.is(own.announced.of('anthropic', '', 'gpt-4o-mini'), undefined);
 });
 
-test('a limit that is refused again is lowered a little, and by a half at most', async (t) => {
+test('a limit that is refused again is lowered: a little where it was named, else by a half at most', async (t) => {
   const own = learner(await bench.cell());
-  await own.refuse({ named: 600 });
-  await own.age(60_000);
-  await own.pass(580, 30_000);
-  t.is(await own.refuse({ named: 600 }), 'held');
-  t.is((await own.kept()).limit, Math.floor(0.98 * 588));
-  await own.age(60_000);
-  await own.pass(20, 30_000);
-  await own.refuse({ named: 600 });
-  t.is((await own.kept()).limit, 288, 'few calls passed in that minute');
-  for (let i = 0; i < 9; i++) {
+  const refuse = async (passed: number, call: Partial<RefusedCall> = {}) => {
     await own.age(60_000);
-    await own.pass(20, 30_000);
-    await own.refuse({ named: 600 });
-  }
+    await own.pass(passed, 30_000);
+    await own.refuse(call);
+    return (await own.kept()).limit;
+  };
+  await own.refuse({ named: 600 });
+  t.is(await refuse(20, { named: 600 }), Math.floor(0.98 * 588), 'fewer may have been asked for');
+  for (let i = 0; i < 104; i++) await refuse(20, { named: 600 });
   t.is((await own.kept()).limit, 73, 'an eighth of what was named is the least');
+
+  const other = learner(await bench.cell());
+  await other.refuse();
+  const lowered = async (passed: number) => {
+    await other.age(60_000);
+    await other.pass(passed, 30_000);
+    await other.refuse();
+    return (await other.kept()).limit;
+  };
+  t.is(await lowered(601), 588);
+  t.is(await lowered(600), Math.floor(0.98 * 588));
+  t.is(await lowered(21), 288, 'few calls passed in that minute');
 });
 
 test('a limit that nobody names is what passes between two refusals, if enough do', async (t) => {

@@ -164,3 +164,43 @@ test('a provider whose last key is rate limited is not left alone for longer tha
   t.deepEqual(closed, [300_000]);
   t.is(failure?.retryAfterMs, 300_000, 'the caller is told the same');
 });
+
+test('a tier that lacks capacity closes no key of the pool', async (t) => {
+  const message = 'Flex processing has no capacity for this request.';
+  const upstream = {
+    config: { name: 'openai', kind: 'openai', timeoutMs: 1_000, cooldownMs: 5_000, maxCooldownMs: 300_000 },
+    provider: openai,
+    ...SENDS,
+    http: { post: async () => ({ status: 429, headers: {}, body: { error: { message } } }) },
+    pool: new Map(),
+  };
+  const cooled: unknown[] = [];
+  const parts = {
+    upstreams: { of: () => upstream },
+    apis: APIS,
+    health: {
+      calling: () => {},
+      record: () => {},
+      saidNothing: () => {},
+      coolDown: (subject: unknown) => cooled.push(subject),
+    },
+    queue: { switchKey: () => t.fail('other requests need the key') },
+    clock: { now: () => 0 },
+    logger: createLogger('test', 'silent'),
+    metrics: { called: () => {} },
+    rates: { hear: () => undefined, refused: () => t.fail('it is no limit of the others') },
+  } as unknown as ProviderCallsParts;
+  const entry = { provider: 'openai', model: 'o4-mini' };
+  const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
+  const progress: Progress = {
+    job: job as unknown as ChatJob,
+    token: 'run',
+    rate: { key: 'a', reservedAt: 0, use: {} },
+  };
+  const request = { messages: [], service_tier: 'flex' } as never;
+  const run = { signal: {}, answer: {} } as unknown as Run;
+  const { failure, nextKey } = await new ProviderCalls(parts).call(progress, { request }, entry, run);
+  t.is(failure?.outcome, 'rate_limited');
+  t.is(nextKey, undefined);
+  t.deepEqual(cooled, [{ provider: 'openai', model: 'o4-mini', tier: 'flex' }]);
+});

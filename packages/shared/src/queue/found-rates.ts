@@ -54,6 +54,7 @@ export class FoundRates {
       sentAt: Math.floor(sentAt),
       told: toldMs,
       isCounted: isCounted ? 1 : '',
+      isRequests: type === 'r' ? 1 : '',
       most: MOST,
     });
     if (text === '') return undefined;
@@ -70,7 +71,13 @@ export class FoundRates {
     for (const { subject, type, rate } of this.announced.found()) {
       if (rate.limit === 0 || now - rate.changed < SOONEST_MS) continue;
       const args = { field: foundField(subject, type), refused: '' as const, amount: 1, most: MOST };
-      const none = { named: '' as const, sentAt: 0, told: 0, isCounted: '' as const };
+      const none = {
+        named: '' as const,
+        sentAt: 0,
+        told: 0,
+        isCounted: '' as const,
+        isRequests: '' as const,
+      };
       const [text] = await learnRateScript(this.redis, this.#keysOf(subject, type), { ...args, ...none });
       if (text !== '') this.announced.take(subject, type, JSON.parse(text) as FoundRate);
     }

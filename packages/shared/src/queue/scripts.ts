@@ -234,6 +234,7 @@ export const learnRateScript = load<
     sentAt: number;
     told: number;
     isCounted: 1 | '';
+    isRequests: 1 | '';
     most: number;
   }
 >('learn-rate');

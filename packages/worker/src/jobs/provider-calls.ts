@@ -190,7 +190,7 @@ export class ProviderCalls {
       mayWaitAgain(progress.job, request);
     const nextKey =
       failure && !isCrowded && !isLimited
-        ? await this.#otherKey(progress, failure, upstream.config)
+        ? await this.#otherKey(progress, failure, upstream.config, tierApart(request))
         : undefined;
     if (result.response) await this.#closeDoubted(progress, upstream.config);
     // Where the limit is known, the others wait for it, and nobody has to be turned away.
@@ -288,8 +288,11 @@ export class ProviderCalls {
     { job, rate, token }: Progress,
     failure: ProviderFailure,
     { cooldownMs, maxCooldownMs }: ProviderConfig,
+    tier: string | undefined,
   ): Promise<string | undefined> {
     const { outcome, status } = failure;
+    // A tier that lacks capacity says nothing about the key, which other requests need.
+    if (tier !== undefined && outcome === 'rate_limited') return undefined;
     if (!rate?.key || (outcome !== 'auth' && outcome !== 'no_key' && outcome !== 'rate_limited'))
       return undefined;
     const why = outcome === 'rate_limited' ? 'limited' : 'refused';

@@ -8,7 +8,7 @@
 
 -- INCLUDE: parts/layout.lua
 -- KEYS: limits, window
--- ARGV: field, refused, named, amount, sentAt, told, isCounted, most
+-- ARGV: field, refused, named, amount, sentAt, told, isCounted, isRequests, most
 
 local MINUTE_MS = 60000
 local KEPT_MS = 600000
@@ -93,9 +93,11 @@ elseif found.refused > 0 then
   if before == 0 and perMinute then
     found.limit = math.max(1, math.floor(FILLED * perMinute))
   elseif before > 0 and passed > 0 then
-    -- It is lowered by a half at most, and never by nothing.
-    local lower = math.min(FILLED * before, math.max(before / 2, perMinute or before))
-    found.limit = math.max(1, math.floor(math.max(lower, (found.top or 0) * LEAST_OF_NAMED)))
+    -- A limit that was named is about right, and calls came too close together. What passed tells little of it, because fewer
+    -- calls may have been asked for. Another one is lowered by a half at most.
+    local lower = found.top and math.max(FILLED * before, LEAST_OF_NAMED * found.top)
+      or math.min(FILLED * before, math.max(before / 2, perMinute or before))
+    found.limit = math.max(1, math.floor(lower))
   end
 end
 isNew = before == 0 and found.limit > 0
@@ -108,7 +110,9 @@ if found.limit > 0 then
   local hold = passed > 0 and not isNew and amount * MINUTE_MS / found.limit
     or math.max(FIRST_HOLD_MS, 2 * found.hold)
   found.hold = passed > 0 and 0 or math.min(hold, LONGEST_HOLD_MS)
-  local pace = now + math.max(math.min(hold, LONGEST_HOLD_MS), tonumber(told))
+  -- Requests may be ahead of the pace by a second's worth (briefly of parts/rates.lua).
+  local ahead = isRequests == '' and 0 or math.ceil(found.limit / 60) * MINUTE_MS / found.limit
+  local pace = now + ahead + math.max(math.min(hold, LONGEST_HOLD_MS), tonumber(told))
   redis.call('HSET', window, 'p', string.format('%.3f', math.max(pace, tonumber(redis.call('HGET', window, 'p') or 0))))
 end
 return keep()
