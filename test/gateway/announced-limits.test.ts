@@ -62,7 +62,9 @@ test('a limit per second is spaced out, and every caller is served', async (t) =
   const more = await Promise.all(Array.from({ length: 5 * PER_SECOND }, () => ask(second)));
   t.deepEqual(new Set(more.map(({ status }) => status)), new Set([200]));
   const [limit] = await limitsOf(second);
-  t.like(limit, { type: 'requests', source: 'announced' });
+  t.is(limit.type, 'requests');
+  // A refusal that came all the same has taught more than the header says.
+  t.true(['announced', 'found'].includes(limit.source));
   t.true(limit.limit > 50 * PER_SECOND && limit.limit <= 60 * PER_SECOND, `${limit.limit} a minute`);
   const refused = (second.simulator.limiters.openai?.refused ?? 0) - before;
   t.true(refused <= PER_SECOND, `${refused} calls were refused`);

@@ -87,6 +87,32 @@ test.serial(
   },
 );
 
+test.serial('a quote reckons with flex where the window leaves time for it', async (t) => {
+  const ask = () => gateway.chat({ model: 'o4-mini', messages: [{ role: 'user', content: 'Hello' }] });
+  t.is((await ask()).status, 200);
+  const lines = [line('a', 'word '.repeat(400), 'o4-mini')];
+  const [long, short] = await until('the pace is known', async () => {
+    const windows = await Promise.all(
+      ['24h', '15m'].map(async (window) => {
+        const quoted = await until('the other quote is over', () =>
+          quote(toJsonl(lines), { completion_window: window }).catch(() => undefined),
+        );
+        return { ...quoted.windows[0], model: quoted.models[0] };
+      }),
+    );
+    return windows.every(({ ends_at }) => ends_at != null) && windows;
+  });
+  const standard = Number(long?.model?.expected_cost_usd);
+  t.is(Number(long?.expected_cost_usd), standard / 2);
+  t.is(Number(short?.expected_cost_usd), standard / 2, 'a line takes no quarter of an hour');
+  t.is(Number(long?.most_cost_usd), Number(long?.model?.most_cost_usd), 'flex may refuse it');
+  const body = { model: 'o4-mini', messages: [{ role: 'user', content: 'Hello' }], service_tier: 'priority' };
+  const other = await until('the other quote is over', () =>
+    quote(toJsonl([{ ...line('b', ''), body }]), { completion_window: '24h' }).catch(() => undefined),
+  );
+  t.is(other.windows[0]?.expected_cost_usd, other.models[0]?.expected_cost_usd, 'the caller names a tier');
+});
+
 test.serial('a quote names the lines for which the batch would fail', async (t) => {
   const quoted = await quote(`${toJsonl([line('a', 'hi')])}no JSON\n${toJsonl([line('a', 'hi')])}`);
   t.deepEqual(

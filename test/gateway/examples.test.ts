@@ -19,6 +19,7 @@ const PROGRAMS: Record<string, { program: string; prints: RegExp }> = {
     program: process.execPath,
     prints: /^Accepted, until .*Z\.\n[\s\S]*\nIt cost 0\.\d+ USD\.\n$/,
   },
+  'limits.mjs': { program: process.execPath, prints: /^40 of 40 were answered\.\n$/ },
   'quote.mjs': { program: process.execPath, prints: /^1 line in 1h: 0\.\d{6} USD, 0\.\d{6} at most\.\n/ },
   'safe-retry.mjs': { program: process.execPath, prints: /^Replayed: true\. The same answer: true\.\n$/ },
   'warm-cache.mjs': { program: process.execPath, prints: /^1664 of \d+ tokens came from the cache\.\n$/ },

@@ -6,6 +6,7 @@ import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sdkFor } from '../helpers/sdk.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 
 const FLEXIBLE = 'gpt-5-mini';
@@ -217,6 +218,8 @@ test.serial('the log, the savings of the workspace and the console’s figures a
     sum(planned.map(({ served, plan }) => served && (plan?.standardCost ?? served.cost))),
   ];
   const { body } = await admin('GET', '/savings');
+  const { out } = await sluiceOf(gateway)('savings');
+  t.true(out.includes(body.data[0].saved_usd), out);
   t.is(body.data.length, 1);
   const [saving] = body.data;
   t.like(saving, { workspace: 'demo', requests: planned.length, missed: 0 });

@@ -3,6 +3,7 @@ import { adminOf } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 import { WebhookReceiver } from '../helpers/webhook-receiver.js';
 
@@ -26,6 +27,7 @@ test.before(async () => {
         limits: { keep_results_hours: 72 },
       },
       brief: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
+      seen: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
       leaving: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
     },
   });
@@ -120,6 +122,34 @@ test.serial('a request that waits has a place in the queue and an expected time'
   t.is(latest.body.deadline_at - latest.body.created_at, 3_600);
   hold.release();
   for (const id of [running, next, last]) t.is((await ended(id)).status, 200);
+});
+
+test.serial('operators list, see and cancel the requests of a workspace, and see no prompt', async (t) => {
+  const sluice = sluiceOf(gateway);
+  hold.hold();
+  const running = await send('has the only slot', 'seen');
+  await until('its call', () => hold.held.length > 0);
+  const waiting = await send('nobody may read this', 'seen');
+  const listed = await sluice('background list seen --status in_progress --limit 101 --json');
+  t.deepEqual(
+    listed.json().map(({ id }: { id: string }) => id),
+    [waiting, running],
+  );
+  t.is((await sluice('background list seen -n 1 --json')).json().length, 1);
+  const shown = await sluice(`background show seen ${waiting}`);
+  t.regex(shown.out, /in_progress.* 1 /s);
+  t.notRegex(shown.out + listed.out, /nobody may read/);
+  t.is((await sluice(`background show other ${waiting}`)).code, 1, 'it is another workspace’s');
+  t.is((await sluice(`background cancel nowhere ${waiting}`)).code, 1);
+
+  const { out, code } = await sluice(`background cancel seen ${waiting}`);
+  t.is(code, 0, out);
+  t.is((await ended(waiting, 'seen')).body.error.code, 'conflict');
+  const { body } = await adminOf(gateway)('GET', '/audit?limit=5');
+  t.true(JSON.stringify(body).includes(waiting));
+  hold.release();
+  t.is((await ended(running, 'seen')).status, 200);
+  t.is((await sluice(`background cancel seen ${running}`)).code, 1, 'it is over');
 });
 
 test.serial('a request that waits is cancelled at any api process, told, and never called', async (t) => {

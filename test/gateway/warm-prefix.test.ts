@@ -33,6 +33,7 @@ test.before(async () => {
     routes: {
       warm: { chain: [entry('pool')], ...warm },
       cold: [entry('pool')],
+      flexible: { chain: [{ provider: 'pool', model: 'gpt-5-mini' }], ...warm },
       narrow: { chain: [entry('narrow')], ...warm },
       group: { chain: [{ one_of: [entry('left'), entry('right')] }], ...warm },
       hasty: { chain: [entry('hasty')], ...warm },
@@ -146,6 +147,52 @@ test.serial('a request in the background waits for the first, also by a prompt_c
   t.is(keysOf().size, 1);
   hold.release();
 });
+
+test.serial('requests with a deadline wait for the first of them, and for no second call', async (t) => {
+  const later = { headers: { prefer: 'respond-async', 'x-gateway-deadline': '6h' } };
+  const ask = (text: string) => gateway.chat({ model: 'flexible', messages: messages('later', text) }, later);
+  const tiers = () =>
+    gateway.simulator.calls.map(({ body }) => (body as { service_tier?: string }).service_tier);
+  for (const text of ['one', 'two', 'three', 'four']) t.is((await ask(text)).status, 202);
+  await held(1);
+  await until('the others to wait', async () => (await parked('pool')) === 3);
+  t.is(gateway.simulator.calls.length, 1);
+  hold.held.shift()?.release();
+  await held(3);
+  t.deepEqual(tiers(), ['flex', 'flex', 'flex', 'flex']);
+  t.is(keysOf().size, 1);
+  hold.release();
+  await until('all to end', async () => (await gateway.log()).filter(({ plan }) => plan).length === 4);
+});
+
+test.serial(
+  'when flex refuses the first of those with a deadline, the others do not wait for it',
+  async (t) => {
+    const planned = async () => (await gateway.log()).filter(({ plan }) => plan);
+    const before = (await planned()).length;
+    gateway.simulator.script({ times: 1, action: { noFlexCapacity: true } });
+    const later = { headers: { prefer: 'respond-async', 'x-gateway-deadline': '6h' } };
+    for (const text of ['one', 'two', 'three'])
+      await gateway.chat({ model: 'flexible', messages: messages('refused', text) }, later);
+    await held(1);
+    await until('the others to wait', async () => (await parked('pool')) === 2);
+    hold.held.shift()?.release();
+    await held(2);
+    const { body } = await adminOf(gateway)('GET', '/providers');
+    const { keys } = body.data.find(({ name }: { name: string }) => name === 'pool');
+    t.true(
+      keys.every(({ state }: { state: string }) => state === 'open'),
+      'flex has no capacity, and nothing is wrong with a key',
+    );
+    hold.release();
+    const all = await until('all to end', async () => {
+      const found = (await planned()).slice(before);
+      return found.length === 3 && found;
+    });
+    t.true(all.every(({ code, plan }) => code === null && plan?.via === 'flex'));
+    t.is(gateway.simulator.calls.length, 4);
+  },
+);
 
 test.serial('when the first fails, the others go on together', async (t) => {
   gateway.simulator.script({ times: 1, action: { status: 400 } });

@@ -8,6 +8,7 @@ const PAGES = {
   hostile: 'reliability',
   batches: 'reliability',
   limits: 'reliability',
+  deadlines: 'reliability',
   money: 'reliability',
   warm: 'providers',
   containers: 'deploying',

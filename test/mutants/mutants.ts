@@ -294,6 +294,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if isCrowded == 'x' then",
   },
   {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'math.max(before / 2, perMinute or before)',
+    to: '(perMinute or before)',
+  },
+  {
     test: 'gateway/heavy-requests',
     file: 'packages/shared/src/contract/gateway-file.ts',
     from: 'max_keys: s.withDefault(s.whole(COUNT), 50_000)',

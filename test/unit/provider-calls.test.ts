@@ -39,7 +39,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], entry: 0, deadline: 10_000, attempts: [], route: null };
@@ -106,7 +106,7 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
@@ -145,7 +145,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
-    rates: { hear: () => undefined },
+    rates: { hear: () => undefined, refused: async () => undefined },
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
@@ -163,4 +163,44 @@ test('a provider whose last key is rate limited is not left alone for longer tha
   );
   t.deepEqual(closed, [300_000]);
   t.is(failure?.retryAfterMs, 300_000, 'the caller is told the same');
+});
+
+test('a tier that lacks capacity closes no key of the pool', async (t) => {
+  const message = 'Flex processing has no capacity for this request.';
+  const upstream = {
+    config: { name: 'openai', kind: 'openai', timeoutMs: 1_000, cooldownMs: 5_000, maxCooldownMs: 300_000 },
+    provider: openai,
+    ...SENDS,
+    http: { post: async () => ({ status: 429, headers: {}, body: { error: { message } } }) },
+    pool: new Map(),
+  };
+  const cooled: unknown[] = [];
+  const parts = {
+    upstreams: { of: () => upstream },
+    apis: APIS,
+    health: {
+      calling: () => {},
+      record: () => {},
+      saidNothing: () => {},
+      coolDown: (subject: unknown) => cooled.push(subject),
+    },
+    queue: { switchKey: () => t.fail('other requests need the key') },
+    clock: { now: () => 0 },
+    logger: createLogger('test', 'silent'),
+    metrics: { called: () => {} },
+    rates: { hear: () => undefined, refused: () => t.fail('it is no limit of the others') },
+  } as unknown as ProviderCallsParts;
+  const entry = { provider: 'openai', model: 'o4-mini' };
+  const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
+  const progress: Progress = {
+    job: job as unknown as ChatJob,
+    token: 'run',
+    rate: { key: 'a', reservedAt: 0, use: {} },
+  };
+  const request = { messages: [], service_tier: 'flex' } as never;
+  const run = { signal: {}, answer: {} } as unknown as Run;
+  const { failure, nextKey } = await new ProviderCalls(parts).call(progress, { request }, entry, run);
+  t.is(failure?.outcome, 'rate_limited');
+  t.is(nextKey, undefined);
+  t.deepEqual(cooled, [{ provider: 'openai', model: 'o4-mini', tier: 'flex' }]);
 });

@@ -1,7 +1,7 @@
 /**
  * `npm run warm`: lines that begin alike, with and without `warm_prefix_tokens`. Exits with 1 when less than 95 % of the prompts
- * came from the cache, when the ledger has another cost than the tokens, or when a line
- * began later by more than one call.
+ * came from the cache, when the ledger has another cost than the tokens, or when lines
+ * waited for more than one call.
  */
 import { parseArgs } from 'node:util';
 import { figuresSaver } from '../helpers/save-figures.js';
@@ -15,8 +15,6 @@ const HELP = `npm run warm -- [options]
   --help         this text
 `;
 const LEAST_SHARE = 0.95;
-/** Two runs of the same lines differ by this share of their time on a busy machine. */
-const NOISE = 0.1;
 
 const RUNS: WarmRun[] = [
   { title: 'OpenAI', kind: 'openai', isWarm: false },
@@ -44,9 +42,9 @@ else {
     say(rowOf(all.at(-1) as Figures));
   }
   const table = [
-    '| Cache | Prompts kept together | From the cache | Cost | Took | Longest call | A line began later by at most |',
+    '| Cache | Prompts kept together | From the cache | Cost | Took | Longest call | Calls that all waited for |',
     '|---|---|---:|---:|---:|---:|---:|',
-    ...all.map((figures, i) => `${rowOf(figures)}${lateCell(figures, all[i - 1])} |`),
+    ...all.map(rowOf),
   ];
   const failures = all.flatMap((figures, i) => failuresOf(figures, all[i - 1]));
   say(`\n${table.join('\n')}\n`);
@@ -56,24 +54,16 @@ else {
   else save?.(table.join('\n'));
 }
 
-function rowOf({ title, isWarm, cachedShare, cost, seconds, callMs }: Figures): string {
+function rowOf({ title, isWarm, cachedShare, cost, seconds, callMs, waitedFor }: Figures): string {
   const share = `${(100 * cachedShare).toFixed(1)} %`;
   const times = [seconds, callMs / 1000].map((each) => `${each.toFixed(1)} s`).join(' | ');
-  return `| ${title} | ${isWarm ? 'yes' : 'no'} | ${share} | $${cost.toFixed(2)} | ${times} |`;
-}
-
-function lateCell(figures: Figures, without: Figures | undefined): string {
-  return figures.isWarm && without ? ` ${(latestOf(figures, without) / 1000).toFixed(1)} s` : '';
-}
-
-/** How much later the n-th call began than the n-th one of lines that are not kept together, at most. */
-function latestOf({ starts }: Figures, without: Figures): number {
-  return Math.max(...starts.map((at, i) => at - (without.starts[i] ?? 0)));
+  return `| ${title} | ${isWarm ? 'yes' : 'no'} | ${share} | $${cost.toFixed(2)} | ${times} | ${waitedFor} |`;
 }
 
 /** `without`: the same lines, not kept together. */
 function failuresOf(figures: Figures, without: Figures | undefined): string[] {
-  const { title, isWarm, lines, starts, failed, cachedShare, cost, byTokens, followedMs } = figures;
+  const { title, isWarm, lines, starts, failed, cachedShare, cost, byTokens, followedMs, waitedFor } =
+    figures;
   const found: string[] = [];
   if (failed > 0) found.push(`${title}: ${failed} lines have no answer`);
   if (starts.length !== lines) found.push(`${title}: ${starts.length} calls for ${lines} lines`);
@@ -84,8 +74,6 @@ function failuresOf(figures: Figures, without: Figures | undefined): string[] {
   if (cost >= without.cost) found.push(`${title}: it was not cheaper`);
   if (followedMs > LATENCY_MS)
     found.push(`${title}: the second call came ${followedMs} ms after the first answer`);
-  const late = latestOf(figures, without);
-  if (late > figures.callMs + NOISE * 1000 * without.seconds)
-    found.push(`${title}: a line began ${late} ms later than without`);
+  if (waitedFor > 1) found.push(`${title}: lines waited for ${waitedFor} calls, one after the other`);
   return found;
 }

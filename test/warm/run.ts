@@ -26,6 +26,8 @@ export interface Figures extends WarmRun {
   followedMs: number;
   /** When each call began after the first one, in ms. */
   starts: number[];
+  /** Calls during which no other ran, although lines were left. Everybody waited for them. */
+  waitedFor: number;
   /** The longest call, in ms. */
   callMs: number;
 }
@@ -84,11 +86,29 @@ export async function runWarm(run: WarmRun, lines: number, prefixTokens: number)
       failed: lines - (ended.request_counts?.completed ?? 0),
       seconds: ((starts.at(-1) ?? 0) - (starts[0] ?? 0) + LATENCY_MS) / 1000,
       followedMs: (starts[1] ?? 0) - firstEnd,
+      waitedFor: countWaitedFor(calls),
       callMs: Math.max(...log.map(({ served }) => served?.latencyMs ?? 0)),
     };
   } finally {
     await gateway.stop();
   }
+}
+
+interface Times {
+  startedAt: number;
+  endedAt: number | null;
+}
+
+/** The order of beginnings and ends counts, and not how long anything took. */
+function countWaitedFor(calls: readonly Times[]): number {
+  const inOrder = [...calls].sort((a, b) => a.startedAt - b.startedAt);
+  let lastEnd = Number.NEGATIVE_INFINITY;
+  return inOrder.slice(0, -1).filter(({ startedAt, endedAt }, i) => {
+    if (endedAt === null) return false;
+    const isAlone = startedAt >= lastEnd && (inOrder[i + 1]?.startedAt ?? 0) >= endedAt;
+    lastEnd = Math.max(lastEnd, endedAt);
+    return isAlone;
+  }).length;
 }
 
 function figuresOf(row: SpendRow | undefined, prices: Record<string, number | undefined>) {

@@ -19,6 +19,7 @@ import type * as openapi from './openapi/document.js';
 import { type AlertRouteParts, addAlertRoutes } from './routes/alerts.js';
 import { type AttemptParts, addAttemptRoutes } from './routes/attempts.js';
 import { type AuditParts, addAuditRoutes } from './routes/audit.js';
+import { addBackgroundRoutes, type BackgroundAdminParts } from './routes/background.js';
 import { addBatchRoutes, type BatchAdminParts } from './routes/batches.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
@@ -71,6 +72,7 @@ type Parts = KeyParts &
   BudgetParts &
   SavingParts &
   BatchAdminParts &
+  BackgroundAdminParts &
   WebhookParts &
   AlertRouteParts &
   SessionParts &
@@ -115,6 +117,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addBudgetRoutes(router, parts);
   addSavingRoutes(router, parts);
   addBatchRoutes(router, parts);
+  addBackgroundRoutes(router, parts);
   addWebhookRoutes(router, parts);
   addAlertRoutes(router, parts);
   addStatusRoutes(router, parts);

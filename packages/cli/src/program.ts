@@ -5,6 +5,7 @@ import type { Cli } from './cli.js';
 import { addAlertCommands } from './commands/alerts.js';
 import { addApplyCommand } from './commands/apply.js';
 import { addAuditCommand } from './commands/audit.js';
+import { addBackgroundCommands } from './commands/background.js';
 import { addBatchCommands } from './commands/batches.js';
 import { addBudgetCommands } from './commands/budgets.js';
 import { addCheckCommand } from './commands/check.js';
@@ -97,6 +98,7 @@ Exit status:
   addSpendCommand(program, cli);
   addReconcileCommand(program, cli);
   addBatchCommands(program, cli);
+  addBackgroundCommands(program, cli);
   addWebhookCommands(program, cli);
   addAlertCommands(program, cli);
   addTokenCommands(program, cli);

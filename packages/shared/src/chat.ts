@@ -74,3 +74,8 @@ export interface TokenUsage {
   /** Reasoning tokens are included. */
   output: number;
 }
+
+/** Whether the caller leaves the tier to the gateway. */
+export function leavesTier({ service_tier: tier }: Pick<ChatRequest, 'service_tier'>): boolean {
+  return tier === undefined || tier === null || tier === 'auto' || tier === 'default';
+}

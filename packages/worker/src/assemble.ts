@@ -18,6 +18,7 @@ import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { FoundRates } from '@sluice/shared/queue/found-rates';
 import { Lately } from '@sluice/shared/queue/lately';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
@@ -136,7 +137,8 @@ export function assemble(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
-  const rates = new HeardRates(announced, logger);
+  const foundRates = new FoundRates(redis, names, clock, announced);
+  const rates = new HeardRates(announced, foundRates, logger);
   const slots = new SlotLimits({ queue, config, logger });
   const outputs = new OutputTally(redis, names);
   const settlements = new SettlementMaker({
@@ -218,7 +220,7 @@ export function assemble(
       directoryWatch,
       upstreams,
       slots,
-      announced,
+      foundRates,
       checker,
       cancellations,
       runs,

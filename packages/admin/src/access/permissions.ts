@@ -62,6 +62,9 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /batches': may('viewer', 'somewhere'),
   'POST /workspaces/{id}/batch-quote': { role: 'operator', scope: 'workspace', readsOnly: true },
   'POST /workspaces/{id}/batches/{batch}/cancel': may('operator', 'workspace'),
+  'GET /workspaces/{id}/background-requests': may('viewer', 'workspace'),
+  'GET /workspaces/{id}/background-requests/{request}': may('viewer', 'workspace'),
+  'POST /workspaces/{id}/background-requests/{request}/cancel': may('operator', 'workspace'),
   // Prompts and answers are in it.
   'GET /workspaces/{id}/files/{file}/content': may('operator', 'workspace'),
   // Addresses may have a secret in them.

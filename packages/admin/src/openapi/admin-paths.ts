@@ -375,6 +375,39 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('The batch.', c.batchView), ...s.errors('not_found', 'conflict') },
     },
   },
+  '/workspaces/{id}/background-requests': {
+    get: {
+      summary:
+        'The requests in the background of a workspace, the newest first, without prompts and answers.',
+      parameters: [
+        s.inPath('id', 'Id of the workspace.'),
+        s.inQuery('status', 'Only those of one status: in_progress, completed, failed or cancelled.'),
+        s.inQuery('after', 'Id of the last request of the page before.'),
+        s.inQuery('limit', 'How many at most, up to 100.'),
+      ],
+      responses: {
+        '200': s.json('The requests.', c.listOf(c.backgroundRequest, { has_more: c.flag })),
+        ...s.errors('invalid_request', 'not_found'),
+      },
+    },
+  },
+  '/workspaces/{id}/background-requests/{request}': {
+    get: {
+      summary: 'One of them, with its place in the queue and when it is expected.',
+      parameters: [s.inPath('id', 'Id of the workspace.'), s.inPath('request', 'Id of the request.')],
+      responses: { '200': s.json('The request.', c.backgroundRequest), ...s.errors('not_found') },
+    },
+  },
+  '/workspaces/{id}/background-requests/{request}/cancel': {
+    post: {
+      summary: 'Take it off its queue, or stop its call, which a provider may bill.',
+      parameters: [s.inPath('id', 'Id of the workspace.'), s.inPath('request', 'Id of the request.')],
+      responses: {
+        '200': s.json('The request.', c.backgroundRequest),
+        ...s.errors('not_found', 'conflict'),
+      },
+    },
+  },
   ...webhookPaths,
   ...alertPaths,
   '/workspaces/{id}/files/{file}/content': {

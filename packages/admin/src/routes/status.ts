@@ -6,7 +6,9 @@ import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { AnnouncedLimits, AnnouncedRate, BucketType } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { LIMIT_NAMES } from '@sluice/shared/queue/rate-state';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { type RedisServerFacts, worriesOf } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
@@ -28,6 +30,7 @@ export interface StatusParts {
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
   presence: Presence;
+  announced: Pick<AnnouncedLimits, 'list'>;
   readQueue(provider: string): Promise<QueueReading>;
   readConcurrencyChange: ChatQueue['concurrencyChange'];
   readRedis(): Promise<RedisReading>;
@@ -38,7 +41,7 @@ export interface StatusParts {
 
 /** /status: the processes, the queues, the cool-downs and the circuits. */
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
-  const { clock, providers, registry, coolDowns, circuits, presence } = parts;
+  const { announced, clock, providers, registry, coolDowns, circuits, presence } = parts;
   const { readQueue, readConcurrencyChange, readRedis, readCopies, readArchiveProblem } = parts;
 
   const presentProvider = async ({
@@ -65,6 +68,16 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       active,
       concurrency: queue.concurrency ?? 0,
       concurrency_change: change ? { reason: change.reason, at: iso(change.at) } : null,
+      found_limits: announced.list(name).flatMap(({ key, model, rates }) =>
+        (Object.entries(rates) as [BucketType, AnnouncedRate][]).flatMap(([type, { found }]) =>
+          found && found.limit > 0
+            ? {
+                ...{ type: LIMIT_NAMES[type], key: key === '' ? null : key, model, limit: found.limit },
+                ...{ reason: found.why, at: iso(found.changed) },
+              }
+            : [],
+        ),
+      ),
       paused,
       circuit: { state, until: state === 'open' ? iso(until) : null },
       cool_downs: coolDowns.list(name).map(({ model, tier, until }) => ({

@@ -11,7 +11,6 @@ import { BatchRunner } from './batch-runner.js';
 import { BatchStore } from './batch-store.js';
 import { LineStore } from './line-store.js';
 import { PartBudget } from './part-budget.js';
-import { PastUses } from './past-use.js';
 import { ProviderRoom } from './provider-room.js';
 import { Quotes } from './quotes.js';
 
@@ -56,7 +55,7 @@ export function createBatches(
   );
   const quotes = new Quotes({
     ...{ store: batches, files, directory, clock, queue, estimate, admission, readOwnBudgets },
-    past: new PastUses(redis, names, clock),
+    ...{ redis, names, lately },
     providers: config.providers,
     protocol: () => neighbours.protocol,
     deadlineMs: config.request.deadlineMs,

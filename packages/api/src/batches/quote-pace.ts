@@ -3,7 +3,7 @@ import type { ProviderConfig, ProviderLimits, RateLimits } from '@sluice/shared/
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { PastUses } from './past-use.js';
+import type { Lately } from '@sluice/shared/queue/lately';
 import { slotsForBatches } from './provider-room.js';
 
 const MINUTE_MS = 60_000;
@@ -18,18 +18,18 @@ export interface PacedLines {
 }
 
 export interface PaceParts {
-  past: Pick<PastUses, 'latencyMs'>;
+  lately: Pick<Lately, 'refresh' | 'meanMs'>;
   queue: Pick<ChatQueue, 'look'>;
   providers: ReadonlyMap<string, ProviderConfig>;
   linesInFlight: number;
 }
 
 /**
- * Returns milliseconds. Undefined when nobody has called one of the providers lately. `others`: how many lines the batches
+ * Returns milliseconds. Undefined when nobody has called one of the models lately. `others`: how many lines the batches
  * under way have left. By the time this one ends, each of them has run as many lines as this one at most.
  */
 export async function paceOf(
-  { past, queue, providers, linesInFlight }: PaceParts,
+  { lately, queue, providers, linesInFlight }: PaceParts,
   limits: LimitsConfig,
   groups: readonly PacedLines[],
   others: readonly number[],
@@ -37,10 +37,11 @@ export async function paceOf(
   const all = groups.reduce((sum, { lines }) => sum + lines, 0);
   const ahead = others.reduce((sum, left) => sum + Math.min(left, all), 0);
   let longest = 0;
+  await lately.refresh();
   for (const group of groups) {
     const { provider, model, lines } = group;
     const config = providers.get(provider);
-    const latencyMs = await past.latencyMs(provider);
+    const latencyMs = lately.meanMs({ provider, model });
     if (!config || latencyMs === undefined) return undefined;
     const { waiting, prioritized, active, concurrency = 1 } = await queue.look(provider);
     // The lines of other batches are among those that wait and run.

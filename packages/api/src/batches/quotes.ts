@@ -9,6 +9,8 @@ import { budgetWords } from '@sluice/shared/contract/budget';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
+import type { Lately } from '@sluice/shared/queue/lately';
+import { UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { formatUsd } from '@sluice/shared/registry/price';
@@ -22,7 +24,7 @@ import type { BatchStore } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { lineLimitsOf } from './line-feeder.js';
 import type { BatchLine } from './parse-line.js';
-import type { PastUses } from './past-use.js';
+import { type PastUseParts, readPastUse } from './past-use.js';
 import { PROVIDER_WINDOW_MS, planHandOver } from './plan-hand-over.js';
 import { type PaceParts, paceOf } from './quote-pace.js';
 import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
@@ -44,8 +46,9 @@ const MOST_OTHERS = 200;
 
 export interface QuotesParts
   extends Pick<SendLineParts, 'directory' | 'clock' | 'limits' | 'deadlineMs' | 'protocol'>,
+    PastUseParts,
     PaceParts {
-  past: PastUses;
+  lately: Lately;
   estimate: CostEstimate;
   admission: Pick<Admission, 'admitFollower' | 'whyNever'>;
   readOwnBudgets: BudgetRouteParts['readOwnBudgets'];
@@ -79,6 +82,7 @@ interface Group {
   output: number;
   isMeasured: boolean;
   expected: number;
+  flex: number;
   mostInput: number;
   longOutput: number;
   longestOutput: number;
@@ -164,7 +168,7 @@ export class Quotes {
     handedTo: string | undefined,
     windows: readonly string[],
   ): Promise<BatchQuote['windows']> {
-    const { clock, providers } = this.parts;
+    const { clock, lately, providers } = this.parts;
     const now = clock.now();
     const others = (await this.#underWay()).map(({ left }) => left);
     const paced = groups.map(({ entry: { provider, model }, lines, input, output }) => ({
@@ -175,12 +179,18 @@ export class Quotes {
     return windows.map((window) => {
       const windowMs = durationMs(window) ?? 0;
       const isHanded = handedTo !== undefined && windowMs >= PROVIDER_WINDOW_MS;
+      // As planLine gives it: twice the time that the lines take is left for them.
+      const hasTime = ms !== undefined && 2 * ms + 2 * UNKNOWN_CALL_MS < windowMs;
       const ends = isHanded ? now + PROVIDER_WINDOW_MS : ms === undefined ? undefined : now + ms;
       return {
         completion_window: window,
         by: isHanded ? ('provider_batch' as const) : ('gateway' as const),
         // Lines that the provider's batch has not answered run one by one, at the normal price.
-        ...costsOf(groups, isHanded ? factor : 1),
+        ...costsOf(groups, (group) => {
+          if (isHanded) return factor * group.expected;
+          const refused = hasTime ? lately.refusedShare(group.entry, 'flex') : 1;
+          return refused * group.expected + (1 - refused) * group.flex;
+        }),
         ends_at: ends === undefined ? null : Math.ceil(ends / 1000),
         in_time: ends === undefined ? null : ends <= now + windowMs,
       };
@@ -296,6 +306,7 @@ class Tally {
     group.input += first.input;
     group.output += first.output;
     group.expected += first.expected;
+    group.flex += first.flex;
     group.longOutput += most('longOutput');
     group.mostInput += most('mostInput');
     group.longestOutput += most('longestOutput');
@@ -310,8 +321,8 @@ class Tally {
       throw new GatewayError('invalid_request', `A quote has ${MOST_GROUPS} models at most.`);
     const group: Group = {
       ...{ model, entry, isPriced: true, isMeasured: false, lines: 0, input: 0, output: 0 },
-      past: await this.parts.past.of(this.asked.workspace, route, entry.provider, entry.model),
-      ...{ expected: 0, mostInput: 0, longOutput: 0, longestOutput: 0, bound: 0 },
+      past: await readPastUse(this.parts, this.asked.workspace, route, entry.provider, entry.model),
+      ...{ expected: 0, flex: 0, mostInput: 0, longOutput: 0, longestOutput: 0, bound: 0 },
     };
     this.groups.set(key, group);
     return group;
@@ -335,11 +346,11 @@ function scaled(group: Group, scale: number): Group {
   };
 }
 
-function costsOf(groups: readonly Group[], factor = 1) {
+function costsOf(groups: readonly Group[], expectedOf = ({ expected }: Group) => expected) {
   const sum = (of: (group: Group) => number) =>
     formatUsd(groups.reduce((all, each) => all + BigInt(Math.ceil(of(each))), 0n));
   return {
-    expected_cost_usd: sum(({ expected }) => expected * factor),
+    expected_cost_usd: sum(expectedOf),
     most_cost_usd: sum(mostOf),
     bound_cost_usd: sum(({ bound }) => bound),
   };

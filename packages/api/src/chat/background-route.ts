@@ -10,7 +10,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { RunsOn } from '../http/intake.js';
-import { readPage } from '../http/page.js';
+import { type Page, type PageQuery, readPage } from '../http/page.js';
 import type { Admission } from './admission.js';
 import {
   type BackgroundRequest,
@@ -160,31 +160,58 @@ export interface BackgroundParts {
   clock: Clock;
 }
 
+/** The requests of a workspace, the newest first, in pages. */
+export function listRequests(
+  { background }: Pick<BackgroundParts, 'background'>,
+  owner: WorkspaceRecord,
+  query: PageQuery & { status?: unknown },
+): Promise<Page<BackgroundRequestObject>> {
+  const status = readStatus(query.status);
+  const read = async (some: string[]) =>
+    (await background.findAll(some, owner, status)).map((request) => present(request));
+  return readPage(background.inOrder(owner.id, status), read, query, PAGE);
+}
+
+export async function findRequest(
+  { background }: Pick<BackgroundParts, 'background'>,
+  owner: WorkspaceRecord,
+  id: unknown,
+): Promise<BackgroundRequest> {
+  const request = await background.find(String(id).replace(/^req_/, ''), owner);
+  if (request) return request;
+  throw new GatewayError(
+    'not_found',
+    'There is no such request in the background, or its answer is not kept any more.',
+  );
+}
+
+export async function cancelRequest(
+  parts: Pick<BackgroundParts, 'background' | 'requestEnds'>,
+  owner: WorkspaceRecord,
+  id: unknown,
+): Promise<BackgroundRequestObject> {
+  const request = await findRequest(parts, owner, id);
+  const due = { workspace: owner.id, digest: parts.background.digestOf(request.id, owner) };
+  if (!request.head) await parts.requestEnds.cancel(due, request);
+  const now = await findRequest(parts, owner, id);
+  const status = statusOf(now);
+  if (status === 'completed' || status === 'failed')
+    throw new GatewayError('conflict', `A request that is ${status} cannot be cancelled.`);
+  return present(now);
+}
+
 /** /v1/requests */
 export function createBackgroundRoutes(parts: BackgroundParts) {
-  const { background, directory, expectations, payloads, requestEnds, clock } = parts;
-
-  async function find(ctx: ParameterizedContext<Authenticated>) {
-    const owner = await ownerOf(directory, ctx.state.key.workspace);
-    const request = await background.find(String(ctx.params.id).replace(/^req_/, ''), owner);
-    if (request) return { owner, request };
-    throw new GatewayError(
-      'not_found',
-      'There is no such request in the background, or its answer is not kept any more.',
-    );
-  }
+  const { background, directory, expectations, payloads, clock } = parts;
+  const owned = (ctx: ParameterizedContext<Authenticated>) => ownerOf(directory, ctx.state.key.workspace);
 
   const list: Middleware<Authenticated> = async (ctx) => {
-    const owner = await ownerOf(directory, ctx.state.key.workspace);
-    const status = readStatus(ctx.query.status);
-    const ids = background.inOrder(owner.id, status);
-    const read = async (some: string[]) =>
-      (await background.findAll(some, owner, status)).map((request) => present(request));
-    ctx.body = await readPage(ids, read, ctx.query, PAGE);
+    ctx.body = await listRequests(parts, await owned(ctx), ctx.query);
   };
 
   const retrieve: Middleware<Authenticated> = async (ctx) => {
-    const { owner, request } = await find(ctx);
+    const owner = await owned(ctx);
+    const request = await findRequest(parts, owner, ctx.params.id);
     const { id: requestId, head, deadline } = request;
     const idempotency = background.digestOf(requestId, owner);
     const workspace = owner.id;
@@ -199,14 +226,7 @@ export function createBackgroundRoutes(parts: BackgroundParts) {
   };
 
   const cancel: Middleware<Authenticated> = async (ctx) => {
-    const { owner, request } = await find(ctx);
-    const due = { workspace: owner.id, digest: background.digestOf(request.id, owner) };
-    if (!request.head) await requestEnds.cancel(due, request);
-    const { request: now } = await find(ctx);
-    const status = statusOf(now);
-    if (status === 'completed' || status === 'failed')
-      throw new GatewayError('conflict', `A request that is ${status} cannot be cancelled.`);
-    ctx.body = present(now);
+    ctx.body = await cancelRequest(parts, await owned(ctx), ctx.params.id);
   };
 
   return { list, retrieve, cancel };

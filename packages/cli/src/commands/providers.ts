@@ -87,7 +87,7 @@ function verdictText({ provider, model, works, problem, ms }: ProviderVerdict, {
 }
 
 function limitText({ type, models, limit, source, used }: LimitUse): string {
-  const whose = source === 'announced' ? ' (announced)' : '';
+  const whose = source === 'set' ? '' : ` (${source})`;
   return `${models === null ? '' : `${models}: `}${whole(used)}/${whole(limit)} ${type.replace('_', ' ')}${whose}`;
 }
 

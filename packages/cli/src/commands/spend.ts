@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import type { PresentedSpend, Spend } from '@sluice/shared/admin-api';
+import type { PresentedSpend, Saving, Spend } from '@sluice/shared/admin-api';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import type { Cli } from '../cli.js';
@@ -21,6 +21,15 @@ const SUMS: Column<PresentedSpend>[] = [
 ];
 
 const ADJUSTED: Column<PresentedSpend> = { title: 'USD', right: true, cell: (row) => row.adjusted_usd };
+
+const SAVINGS: Column<Saving>[] = [
+  { title: 'WORKSPACE', cell: ({ workspace }) => workspace },
+  { title: 'REQUESTS', right: true, cell: ({ requests }) => whole(requests) },
+  { title: 'MISSED', right: true, cell: ({ missed }) => whole(missed) },
+  { title: 'USD', right: true, cell: ({ cost_usd }) => cost_usd },
+  { title: 'AT THE STANDARD TIER', right: true, cell: ({ standard_usd }) => standard_usd },
+  { title: 'SAVED', right: true, cell: ({ saved_usd }) => saved_usd },
+];
 
 export function addSpendCommand(program: Command, cli: Cli): void {
   withExamples(
@@ -90,6 +99,17 @@ export function addSpendCommand(program: Command, cli: Cli): void {
             ]),
       ].join('\n'),
     );
+  });
+  withExamples(
+    program
+      .command('savings')
+      .description(
+        'Show what requests with a deadline have saved in this month (UTC), by workspace, and how many were late.',
+      ),
+    'savings',
+  ).action(async () => {
+    const rows = await cli.admin.list<Saving>('/savings');
+    cli.showTable(rows, SAVINGS, 'No request had a deadline in this month.');
   });
   withExamples(
     program

@@ -1,4 +1,4 @@
-import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
+import type { ConcurrencyReason, FoundReason, ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
 import { count, duration, fromNow, whole } from '../output/format.js';
@@ -86,6 +86,7 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
       style,
     ),
     '',
+    ...providers.flatMap((provider) => foundText(provider, now)),
     ...providers.flatMap((provider) => circuitText(provider, now)),
     ...(redis && workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
     ...(processes.some(({ payload_key }) => payload_key === null)
@@ -103,6 +104,36 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
     ...copiesText(copies, style),
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
+}
+
+const CONCURRENCY_CHANGES: Record<ConcurrencyReason, string> = {
+  start: 'not tried higher yet',
+  demand: 'raised, because calls went well and more waited',
+  refused: 'lowered, because the provider said that too many ran at a time',
+  overloaded: 'lowered, because the provider had no capacity',
+};
+const LIMIT_CHANGES: Record<FoundReason, string> = {
+  demand: 'raised, because calls went well and more waited',
+  refused: 'set, because the provider refused a call',
+};
+
+/** The limits that nobody has set, and why they were changed last. */
+function foundText(
+  { name, concurrency, concurrency_change: change, found_limits }: ProviderStatus,
+  now: number,
+): string[] {
+  return [
+    ...(change
+      ? [
+          `${name}: ${whole(concurrency)} calls at a time are found: ${CONCURRENCY_CHANGES[change.reason]}, ${fromNow(change.at, now)}.`,
+        ]
+      : []),
+    ...found_limits.map(({ key, model, type, limit, reason, at }) => {
+      const whose = key === null ? model : `${model} with the key ${key}`;
+      const what = `${whole(limit)} ${type.replace('_', ' ')} a minute`;
+      return `${name}, ${whose}: ${what} are found: ${LIMIT_CHANGES[reason]}, ${fromNow(at, now)}.`;
+    }),
+  ];
 }
 
 /** What a circuit that is not closed means. */

@@ -2,14 +2,19 @@
 import { type List, moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
 import * as s from './structs.js';
 
+/** What a limit per minute is about. */
+export const LIMIT_TYPES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const;
+
 /** One limit per minute, and how much of it is used now. */
 const limitUse = s.fields({
-  type: s.choice('requests', 'tokens', 'input_tokens', 'output_tokens'),
+  type: s.choice(...LIMIT_TYPES),
   models: textOrNull.about('A pattern; null for all models.'),
   limit: s.whole().about('Per minute.'),
   source: s
-    .choice('set', 'announced')
-    .about('Set by the operator, or announced by the provider while much of it is used.'),
+    .choice('set', 'announced', 'found')
+    .about(
+      'Set by the operator, announced by the provider while much of it is used, or found by its refusals.',
+    ),
   used: s.whole().about('Of the last minute, calls under way included.'),
 });
 export type LimitUse = s.Infer<typeof limitUse>;

@@ -1,11 +1,16 @@
 /** How the processes, the queues and Redis stand. */
 import { moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
 import { KINDS } from './provider.js';
+import { LIMIT_TYPES } from './provider-info.js';
 import * as s from './structs.js';
 
 /** Why a number of calls at a time that nobody has set was changed. */
 export const CONCURRENCY_REASONS = ['start', 'demand', 'refused', 'overloaded'] as const;
 export type ConcurrencyReason = (typeof CONCURRENCY_REASONS)[number];
+
+/** Why a limit per minute that nobody has set or announced was changed. */
+export const FOUND_REASONS = ['refused', 'demand'] as const;
+export type FoundReason = (typeof FOUND_REASONS)[number];
 
 const processStatus = s.fields({
   id: s.text(),
@@ -42,6 +47,20 @@ const providerStatus = s.fields({
     )
     .about(
       'Why and when the found number was changed last. Start: it is new. Demand: calls went well, and more waited. Refused: the provider said that too many ran at a time. Overloaded: it had no capacity.',
+    ),
+  found_limits: s
+    .list(
+      s.fields({
+        type: s.choice(...LIMIT_TYPES),
+        key: textOrNull.about('The key of the pool that it is for; null for the only one.'),
+        model: s.text(),
+        limit: s.whole().about('Per minute.'),
+        reason: s.choice(...FOUND_REASONS),
+        at: moment,
+      }),
+    )
+    .about(
+      'Limits per minute that nobody has set and no header tells, as they are found, and why they were changed last. Refused: the provider refused a call. Demand: calls went well, and more waited.',
     ),
   paused: s.flag.about('No worker takes its requests.'),
   circuit: s.fields({ state: s.choice('closed', 'failing', 'open'), until: momentOrNull }),

@@ -1,17 +1,19 @@
 /**
- * The limits that providers announce with their answers. Where the operator has set none, they hold as if they were set
- * (rates.ts). Only those are kept of which much is used, so that requests far below them cost nothing. Workers write them into
- * one hash, and every process reads it each second.
+ * The limits that providers announce with their answers, and those that are found by their refusals (found-rates.ts). Where the
+ * operator has set none, they hold as if they were set (rates.ts). Only those are kept of which much is used, so that requests
+ * far below them cost nothing. Workers write them into one hash, and every process reads it each second.
  */
 import type { Redis } from 'ioredis';
+import type { FoundReason } from '../contract/status.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 
 /** What is not announced again within this time holds no longer. */
 const KEPT_MS = 600_000;
 const RENEWED_MS = 60_000;
+const MINUTE_MS = 60_000;
 /** Providers and callers choose the names of models. */
-const MOST = 1_000;
+export const MOST = 1_000;
 
 /** Requests, all tokens, input and output tokens. */
 export type BucketType = 'r' | 't' | 'i' | 'o';
@@ -20,12 +22,24 @@ export interface AnnouncedRate {
   /** How much may be used in the window. */
   limit: number;
   windowMs: number;
+  /** Set where it was found by refusals, and is not announced. */
+  found?: FoundRate;
 }
 export type AnnouncedRates = Partial<Record<BucketType, AnnouncedRate>>;
 
+/** What lua/learn-rate.lua keeps. */
+export interface FoundRate {
+  /** Per minute. 0: it is not known yet, and calls are only counted. */
+  limit: number;
+  changed: number;
+  refused: number;
+  why: FoundReason;
+  at: number;
+}
+
 /** Calls under a limit of less than a minute are spaced out. */
 export function isShortWindow(windowMs: number): boolean {
-  return windowMs < 60_000;
+  return windowMs < MINUTE_MS;
 }
 
 /** The provider, the key of its pool or '', and the model. */
@@ -38,8 +52,11 @@ interface Kept {
 }
 
 export class AnnouncedLimits {
-  #known = new Map<string, Kept>();
-  /** The providers of these. Every request asks for its own. */
+  #said = new Map<string, Kept>();
+  /** By the fields of the hash. */
+  #found = new Map<string, FoundRate>();
+  /** Both together. Every request asks for its own. */
+  #rates = new Map<string, AnnouncedRates>();
   #providers = new Set<string>();
 
   constructor(
@@ -51,16 +68,18 @@ export class AnnouncedLimits {
   async refresh(): Promise<void> {
     const stored = Object.entries(await this.redis.hgetall(this.names.announcedLimits));
     const now = this.clock.now();
-    const known = stored.map(([subject, text]): [string, Kept] => [subject, JSON.parse(text) as Kept]);
-    const isOver = ({ at }: Kept) => at < now - KEPT_MS || at > now + KEPT_MS;
-    const over = known.filter(([, kept]) => isOver(kept)).map(([subject]) => subject);
+    const known = stored.map(([name, text]) => [name, JSON.parse(text) as Kept | FoundRate] as const);
+    const isOver = ({ at }: Pick<Kept, 'at'>) => at < now - KEPT_MS || at > now + KEPT_MS;
+    const over = known.filter(([, kept]) => isOver(kept)).map(([name]) => name);
     if (over.length > 0) await this.redis.hdel(this.names.announcedLimits, ...over);
-    this.#known = new Map(known.filter(([, kept]) => !isOver(kept)));
-    this.#providers = new Set([...this.#known.keys()].map(providerOf));
+    const lasting = known.filter(([, kept]) => !isOver(kept));
+    this.#said = new Map(lasting.filter((each): each is [string, Kept] => 'rates' in each[1]));
+    this.#found = new Map(lasting.filter((each): each is [string, FoundRate] => 'limit' in each[1]));
+    this.#merge();
   }
 
   of(...subject: RateSubject): AnnouncedRates | undefined {
-    return this.#known.size === 0 ? undefined : this.#known.get(nameOf(subject))?.rates;
+    return this.#rates.size === 0 ? undefined : this.#rates.get(nameOf(subject));
   }
 
   /** Whether a limit of the provider is known, for any key and model. */
@@ -69,32 +88,73 @@ export class AnnouncedLimits {
   }
 
   list(provider: string): { key: string; model: string; rates: AnnouncedRates }[] {
-    return [...this.#known].flatMap(([name, { rates }]) => {
-      const [, own = '', key = '', model = ''] = /^(\S*) (\S*) (.*)$/s.exec(name) ?? [];
+    return [...this.#rates].flatMap(([name, rates]) => {
+      const [own, key, model] = subjectOf(name);
       return own === provider ? [{ key, model, rates }] : [];
     });
+  }
+
+  /** Those that were found by refusals. */
+  found(): { subject: RateSubject; type: BucketType; rate: FoundRate }[] {
+    return [...this.#found].map(([field, rate]) => ({
+      subject: subjectOf(field.slice(FOUND.length + 2)),
+      type: field.charAt(FOUND.length) as BucketType,
+      rate,
+    }));
   }
 
   /** Takes effect in this process at once, and in the others within a second or two. */
   async note(subject: RateSubject, rates: AnnouncedRates): Promise<void> {
     const name = nameOf(subject);
-    const before = this.#known.get(name);
+    const before = this.#said.get(name);
     const now = this.clock.now();
     const merged = { ...before?.rates, ...rates };
     const isNews = JSON.stringify(merged) !== JSON.stringify(before?.rates);
-    if ((before && !isNews && now - before.at < RENEWED_MS) || (!before && this.#known.size >= MOST)) return;
+    if ((before && !isNews && now - before.at < RENEWED_MS) || (!before && this.#said.size >= MOST)) return;
     const kept: Kept = { rates: merged, at: Math.round(now) };
-    this.#known.set(name, kept);
-    this.#providers.add(subject[0]);
+    this.#said.set(name, kept);
+    this.#merge();
     await this.redis.hset(this.names.announcedLimits, name, JSON.stringify(kept));
   }
+
+  /** What a script has just written. */
+  take(subject: RateSubject, type: BucketType, rate: FoundRate): void {
+    this.#found.set(foundField(subject, type), rate);
+    this.#merge();
+  }
+
+  /** Of two limits of a type, the lower one holds. One that is not known yet is there to be counted. */
+  #merge(): void {
+    const rates = new Map<string, AnnouncedRates>(
+      [...this.#said].map(([name, said]) => [name, { ...said.rates }]),
+    );
+    for (const { subject, type, rate: found } of this.found()) {
+      const name = nameOf(subject);
+      const all = rates.get(name) ?? {};
+      const said = all[type];
+      const isLower = !said || (found.limit > 0 && found.limit < (said.limit * MINUTE_MS) / said.windowMs);
+      if (isLower) all[type] = { limit: found.limit, windowMs: MINUTE_MS, found };
+      rates.set(name, all);
+    }
+    this.#rates = rates;
+    this.#providers = new Set([...rates.keys()].map((name) => subjectOf(name)[0]));
+  }
+}
+
+/** No name of a provider begins like this. */
+const FOUND = '~';
+
+/** The field of a limit that is found. */
+export function foundField(subject: RateSubject, type: BucketType): string {
+  return `${FOUND}${type} ${nameOf(subject)}`;
 }
 
 function nameOf(subject: RateSubject): string {
   return subject.join(' ');
 }
 
-/** No name of a provider has a space. */
-function providerOf(name: string): string {
-  return name.slice(0, name.indexOf(' '));
+/** No name of a provider or a key has a space. */
+function subjectOf(name: string): RateSubject {
+  const [, provider = '', key = '', model = ''] = /^(\S*) (\S*) (.*)$/s.exec(name) ?? [];
+  return [provider, key, model];
 }

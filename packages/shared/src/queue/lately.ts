@@ -1,11 +1,13 @@
 /**
- * How long calls have taken lately, by provider, model and tier, and how often a tier was refused. It is read from the request
- * log, so that all processes know the same, and only while somebody asks. What it remembers is bounded.
+ * How long calls have taken lately, by provider, model and tier, how often a tier was refused, and how long the answers of a
+ * route were. It is read from the request log, so that all processes know the same, and only while somebody asks. What it
+ * remembers is bounded.
  */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
 import type { ChainEntry } from './job.js';
 import type { LogEntry } from './request-log.js';
+import { ledgerRow } from './settle.js';
 
 const READ_EVERY_MS = 15_000;
 const MOST_READ = 2_000;
@@ -26,6 +28,8 @@ export class Lately {
   /** Those that were met last are at the end. */
   readonly #calls = new Map<string, Calls>();
   readonly #waits = new Map<string, Calls>();
+  /** Row of the ledger → the tokens of answers. */
+  readonly #answers = new Map<string, number[]>();
   #last = '-';
   #readAt = Number.NEGATIVE_INFINITY;
 
@@ -35,9 +39,9 @@ export class Lately {
   ) {}
 
   /** Takes up the newest entries of the log, unless that was done a moment ago. */
-  async refresh(): Promise<void> {
+  async refresh(everyMs = READ_EVERY_MS): Promise<void> {
     const now = performance.now();
-    if (now - this.#readAt < READ_EVERY_MS) return;
+    if (now - this.#readAt < everyMs) return;
     this.#readAt = now;
     const found = await this.redis.xrevrange(this.names.requestLog, '+', this.#last, 'COUNT', MOST_READ);
     const [newest] = found[0] ?? [];
@@ -45,7 +49,8 @@ export class Lately {
     if (newest !== undefined) this.#last = `(${newest}`;
   }
 
-  record({ attempts, queueMs, served, acceptedAt, settledAt }: LogEntry): void {
+  record(entry: LogEntry): void {
+    const { attempts, queueMs, served, acceptedAt, settledAt } = entry;
     for (const { provider, model, tier, outcome, ms, via } of attempts) {
       if (via && outcome === 'ok')
         add(callsOf(this.#calls, `${provider} ${model} batch`).ms, settledAt - acceptedAt);
@@ -55,12 +60,29 @@ export class Lately {
       if (outcome === 'ok' || outcome === 'rate_limited' || outcome === 'overloaded')
         add(calls.refused, outcome !== 'ok');
     }
-    if (served) add(callsOf(this.#waits, served.provider).ms, queueMs);
+    if (!served) return;
+    add(callsOf(this.#waits, served.provider).ms, queueMs);
+    const row = ledgerRow(entry.workspace, entry.route, served.provider, served.model);
+    add(
+      newestOf(this.#answers, row, () => []),
+      served.usage.output,
+    );
   }
 
   /** The time within which this share of the calls was answered. Undefined: nobody has called it lately. */
   callMs({ provider, model }: Entry, tier: string | undefined, share: number): number | undefined {
     return quantile(this.#calls.get(`${provider} ${model} ${tier ?? ''}`)?.ms, share);
+  }
+
+  /** What a call took on average. Undefined: nobody has called it lately. */
+  meanMs({ provider, model }: Entry): number | undefined {
+    const ms = this.#calls.get(`${provider} ${model} `)?.ms ?? [];
+    return ms.length === 0 ? undefined : ms.reduce((sum, each) => sum + each, 0) / ms.length;
+  }
+
+  /** The tokens of the newest answers of a row of the ledger. */
+  answersOf(row: string): readonly number[] {
+    return this.#answers.get(row) ?? [];
   }
 
   waitMs(provider: string, share: number): number {
@@ -75,11 +97,16 @@ export class Lately {
 }
 
 function callsOf(all: Map<string, Calls>, name: string): Calls {
-  const calls = all.get(name) ?? { ms: [], refused: [] };
+  return newestOf(all, name, () => ({ ms: [], refused: [] }));
+}
+
+/** Those that were met longest ago are forgotten first. */
+function newestOf<T>(all: Map<string, T>, name: string, create: () => T): T {
+  const found = all.get(name) ?? create();
   all.delete(name);
-  all.set(name, calls);
+  all.set(name, found);
   if (all.size > MOST_MODELS) all.delete(all.keys().next().value ?? '');
-  return calls;
+  return found;
 }
 
 function add<T>(values: T[], value: T): void {

@@ -1,6 +1,7 @@
 /** How far limits per minute are used now, and how the keys of a pool are: for people and metrics. */
 import type { Redis } from 'ioredis';
 import type { ProviderConfig } from '../config/provider.js';
+import type { LimitUse } from '../contract/provider-info.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { AnnouncedLimits } from './announced-limits.js';
 import {
@@ -14,7 +15,7 @@ import {
 } from './rates.js';
 import { SLOT_MS, SLOTS } from './scripts.js';
 
-const NAMES = {
+export const LIMIT_NAMES = {
   r: 'requests',
   t: 'tokens',
   i: 'input_tokens',
@@ -22,12 +23,12 @@ const NAMES = {
 } as const satisfies Record<BucketType, string>;
 
 export interface LimitState {
-  type: (typeof NAMES)[BucketType];
+  type: (typeof LIMIT_NAMES)[BucketType];
   /** Undefined: all models. */
   pattern: string | undefined;
   limit: number;
-  /** The operator has set it, or the provider announces it. */
-  source: 'set' | 'announced';
+  /** The operator has set it, the provider announces it, or it is found by refusals. */
+  source: LimitUse['source'];
   /** The use in the last minute, with the calls under way. */
   used: number;
 }
@@ -65,7 +66,7 @@ export async function readRateState(
       .filter((each) => each.key === key)
       .flatMap(({ model, rates }) => announcedBuckets(rates, under, model))
       .filter(({ type, pattern = '' }) => !isSet({ limits, keys }, [name, key, pattern], type))
-      .map((bucket) => readLimit(redis, bucket, 'announced', now));
+      .map((bucket) => readLimit(redis, bucket, bucket.source, now));
   const [own, pool, ofKeys] = await Promise.all([
     Promise.all([
       ...listBuckets(limits, limitKey(names, name)).map(use),
@@ -107,5 +108,5 @@ async function readLimit(
   const over = Math.floor(now / SLOT_MS) - SLOTS;
   const slots = Object.entries(await redis.hgetall(key));
   const used = slots.reduce((sum, [slot, amount]) => (Number(slot) > over ? sum + Number(amount) : sum), 0);
-  return { type: NAMES[type], pattern, limit, source, used };
+  return { type: LIMIT_NAMES[type], pattern, limit, source, used };
 }

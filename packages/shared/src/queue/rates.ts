@@ -146,7 +146,12 @@ export function isSet(
 }
 
 /** A provider that counts all tokens counts a named limit of the answer. One that counts answers counts what is written. */
-function amountsOf({ input, output, isNamed, likely = output }: TokenEstimate): Record<BucketType, number> {
+export function amountsOf({
+  input,
+  output,
+  isNamed,
+  likely = output,
+}: TokenEstimate): Record<BucketType, number> {
   return { r: 1, t: input + (isNamed ? output : likely), i: input, o: likely };
 }
 
@@ -160,36 +165,53 @@ function withAnnounced(
 ): Bucket[] {
   if (!said) return own;
   const amounts = amountsOf(estimate);
-  for (const [type, { limit, windowMs }] of Object.entries(said) as [BucketType, AnnouncedRate][]) {
+  for (const [type, rate] of Object.entries(said) as [BucketType, AnnouncedRate][]) {
     const set = own.filter((bucket) => bucket[1] === type);
-    const isShort = isShortWindow(windowMs);
     if (set.length === 0)
-      set.push([announcedKey(key, model, type), type, perMinute(limit, windowMs), amounts[type]]);
-    if (isShort) for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: 1 });
+      set.push([announcedKey(key, model, type, sourceOf(rate)), type, perMinute(rate), amounts[type]]);
+    if (rate.found || isShortWindow(rate.windowMs))
+      for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: 1 });
     for (const bucket of set) if (!own.includes(bucket)) own.push(bucket);
   }
   return own;
 }
 
-function announcedKey(key: string, model: string, type: BucketType): string {
-  return `${key}:announced:${model}:${type}`;
+/** Under which Redis has what was reserved of a limit that is announced or found. */
+export function announcedKey(key: string, model: string, type: BucketType, source: Source): string {
+  return `${key}:${source}:${model}:${type}`;
+}
+
+type Source = 'announced' | 'found';
+
+function sourceOf({ found }: AnnouncedRate): Source {
+  return found ? 'found' : 'announced';
 }
 
 /** Calls do not arrive at equal distances, so a short window is not filled to its brim. */
 const FILLED = 0.98;
+/** A limit that is not known yet holds nobody up. */
+const UNKNOWN = 1e9;
 
-function perMinute(limit: number, windowMs: number): number {
+function perMinute({ limit, windowMs, found }: AnnouncedRate): number {
+  if (found) return limit || UNKNOWN;
   return isShortWindow(windowMs) ? Math.max(1, Math.floor((FILLED * limit * 60_000) / windowMs)) : limit;
 }
 
-/** The limits that the provider announces for one of its models, as they are kept. */
-export function announcedBuckets(said: AnnouncedRates, key: string, model: string): RateBucket[] {
-  return (Object.entries(said) as [BucketType, AnnouncedRate][]).map(([type, { limit, windowMs }]) => ({
-    key: announcedKey(key, model, type),
-    pattern: model,
-    type,
-    limit: perMinute(limit, windowMs),
-  }));
+/** The limits of one of the provider's models that are announced or found, as they are kept. */
+export function announcedBuckets(
+  said: AnnouncedRates,
+  key: string,
+  model: string,
+): (RateBucket & { source: Source })[] {
+  return (Object.entries(said) as [BucketType, AnnouncedRate][])
+    .filter(([, { limit }]) => limit > 0)
+    .map(([type, rate]) => ({
+      key: announcedKey(key, model, type, sourceOf(rate)),
+      pattern: model,
+      type,
+      limit: perMinute(rate),
+      source: sourceOf(rate),
+    }));
 }
 
 function toBuckets(limits: RateLimits, key: string, pattern: string | undefined): RateBucket[] {

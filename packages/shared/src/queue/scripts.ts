@@ -231,6 +231,21 @@ export const adjustConcurrencyScript = load<
   QueueKeys,
   { succeeded: number; overloaded: number; most: number }
 >('adjust-concurrency');
+export const learnRateScript = load<
+  [found: string, isNew: 0 | 1],
+  { limits: string; window: string },
+  {
+    field: string;
+    refused: 1 | '';
+    named: number | '';
+    amount: number;
+    sentAt: number;
+    told: number;
+    isCounted: 1 | '';
+    isRequests: 1 | '';
+    most: number;
+  }
+>('learn-rate');
 export const leaveScript = load<0 | 1, QueueKeys, { jobId: string; token: string; delay: number }>('leave');
 export const giveBackScript = load<number, QueueKeys, { jobsAndTokens: readonly string[] }>('give-back');
 export const finishScript = load<

@@ -2,7 +2,7 @@
  * Estimates what a line of a batch will cost, for a quote. The other estimates are upper bounds for one call. Here many lines
  * are added up, so what they usually take counts: the answers of the route in the last days, where there were enough.
  */
-import type { ChatRequest } from '../chat.js';
+import { type ChatRequest, leavesTier } from '../chat.js';
 import type { EndsWithin, PricedEntry } from './call-estimate.js';
 import { estimateCall, outputLimitOf } from './call-estimate.js';
 import { costOf, type PriceUsed, priceFor } from './price.js';
@@ -38,6 +38,8 @@ export interface LineEstimate {
   output: number;
   isMeasured: boolean;
   expected: number;
+  /** The same at flex, where the model has it and the request leaves the tier to the gateway. */
+  flex: number;
   /** The cost of the prompt if it has twice the usual tokens, and none of it is read from a cache. */
   mostInput: number;
   /** The cost of a long answer among those of the route, and of the longest one that may come. */
@@ -78,6 +80,8 @@ export function estimateLine(
     priceFor(facts, { ...none, input: tokens }, tier, ends.from) ??
     (priceFor(facts, { ...none, input: tokens }, undefined, ends.from) as PriceUsed);
   const price = priceOf(input);
+  const usage = { ...none, input: input - cached, cachedInput: cached, output };
+  const flex = leavesTier(request) && !prompt.embeds ? priceFor(facts, usage, 'flex', ends.from) : undefined;
   const dearest = priceOf(mostInput);
   const written =
     kind === 'anthropic' && !prompt.caches ? 0 : Math.max(dearest.cacheWrite, dearest.cacheWrite1h);
@@ -85,7 +89,8 @@ export function estimateLine(
     input,
     output,
     isMeasured,
-    expected: costOf(price, { ...none, input: input - cached, cachedInput: cached, output }),
+    expected: costOf(price, usage),
+    flex: costOf(flex ?? price, usage),
     mostInput: (dearest.request ?? 0) + mostInput * Math.max(dearest.input, written),
     longOutput: Math.min(longest, long) * dearest.output,
     longestOutput: Math.min(longest * dearest.output, bound),

@@ -1,4 +1,7 @@
-/** Hears what providers say about their limits. What is used up soon, and nobody has set, holds from then on for the whole cell. */
+/**
+ * Hears what providers say about their limits, in headers and in refusals. What is used up soon, and nobody has set, holds from
+ * then on for the whole cell.
+ */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -9,15 +12,15 @@ import {
   isShortWindow,
   type RateSubject,
 } from '@sluice/shared/queue/announced-limits';
+import type { FoundRates, Learned, RefusedCall } from '@sluice/shared/queue/found-rates';
 import { type BucketType, isSet, type RatesLeft } from '@sluice/shared/queue/rates';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { SaidRate, SaidRates } from '../providers/rate-headers.js';
 import type { ProviderFailure } from '../providers/types.js';
 import { RateWindows } from './rate-windows.js';
 
 /** While more than this part of a limit is left, nobody counts: those requests are not to cost more. */
 const FAR = 0.9;
-/** A provider that refuses calls below the limit per minute counts in less than a minute. */
-const SHORT_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 export interface Heard {
@@ -27,42 +30,31 @@ export interface Heard {
   isKnown?: true;
 }
 
+type Amounts = Readonly<Record<BucketType, number>>;
+
 export class HeardRates {
   readonly #windows = new RateWindows();
   readonly #failureLog: FailureLog;
 
   constructor(
-    private readonly announced: Pick<AnnouncedLimits, 'note' | 'of'>,
+    private readonly announced: Pick<AnnouncedLimits, 'note'>,
+    private readonly found: Pick<FoundRates, 'refused'>,
     logger: Logger,
   ) {
     this.#failureLog = new FailureLog(logger, { what: 'keeping the limits that providers announce' });
   }
 
-  /** `isCounted`: the call had a reservation under limits per minute. */
+  /** The headers of an answer. */
   hear(
     config: Pick<ProviderConfig, 'limits' | 'keys'>,
     subject: RateSubject,
-    said: SaidRates | undefined,
+    said: SaidRates,
     failure: ProviderFailure | undefined,
-    isCounted: boolean,
-  ): Heard | undefined {
-    const { saidLimit } = failure ?? {};
-    if (!said && !saidLimit) return undefined;
+  ): Heard {
     const isRefused = failure?.outcome === 'rate_limited';
     const heard: Heard = {};
     const news: AnnouncedRates = {};
-    for (const [type, named] of Object.entries(saidLimit ?? {}) as [BucketType, AnnouncedRate][]) {
-      const isKnown = this.#knows(subject, type);
-      // A call that nobody counted says nothing about a limit that is known.
-      if (isKnown && !isCounted) continue;
-      const isBelow = isCounted && (isKnown || isSet(config, subject, type));
-      // Requests are kept in seconds somewhere. Of tokens, others may have used more than is known here: nothing is left.
-      const isSpaced = isBelow && type === 'r';
-      news[type] = isSpaced ? inSeconds(named) : named;
-      if (isBelow && !isSpaced) heard.left = { ...heard.left, [type]: 0 };
-      if (isBelow) heard.isKnown = true;
-    }
-    for (const [type, rate] of Object.entries(said ?? {}) as [BucketType, SaidRate][]) {
+    for (const [type, rate] of Object.entries(said) as [BucketType, SaidRate][]) {
       const windowMs = this.#windows.of(subject, type, rate);
       const { limit, remaining } = rate;
       if (windowMs === undefined) continue;
@@ -78,8 +70,50 @@ export class HeardRates {
     return heard;
   }
 
-  #knows(subject: RateSubject, type: BucketType): boolean {
-    return this.announced.of(...subject)?.[type] !== undefined;
+  /**
+   * A call was refused for a limit in a time. Undefined: headers tell of the limit, or it is about something else. What Redis does
+   * not take now is not learned.
+   */
+  async refused(
+    subject: RateSubject,
+    said: SaidRates | undefined,
+    failure: ProviderFailure,
+    call: Omit<RefusedCall, 'named' | 'toldMs' | 'amount'> & { amounts: Amounts },
+  ): Promise<Learned | undefined> {
+    const { amounts, ...rest } = call;
+    const limit = this.#limitOf(subject, said, failure, amounts);
+    if (!limit) return undefined;
+    const { type, named } = limit;
+    try {
+      const toldMs = failure.retryAfterMs ?? 0;
+      return await this.found.refused(subject, type, { ...rest, amount: amounts[type], named, toldMs });
+    } catch (error) {
+      if (!isRedisAway(error)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Which limit a refusal is about, and what is said of it, per minute. A minute that is used up in the headers is known there. */
+  #limitOf(
+    subject: RateSubject,
+    said: SaidRates = {},
+    { saidLimit, said: words = '' }: ProviderFailure,
+    amounts: Amounts,
+  ): { type: BucketType; named?: number | undefined } | undefined {
+    const [inWords] = Object.entries(saidLimit ?? {}) as [BucketType, AnnouncedRate][];
+    const inHeaders = Object.entries(said) as [BucketType, SaidRate][];
+    const spent = inHeaders.find(
+      ([type, { remaining }]) => remaining < amounts[type] && (!inWords || inWords[0] === type),
+    );
+    if (spent) {
+      const [type, rate] = spent;
+      const windowMs = this.#windows.of(subject, type, rate);
+      if (windowMs === undefined || !isShortWindow(windowMs)) return undefined;
+      return { type, named: (rate.limit * MINUTE_MS) / windowMs };
+    }
+    if (inWords) return { type: inWords[0], named: (inWords[1].limit * MINUTE_MS) / inWords[1].windowMs };
+    if (inHeaders.length > 0) return undefined;
+    return { type: /\btokens?\b/i.test(words) ? 't' : 'r' };
   }
 
   #note(subject: RateSubject, rates: AnnouncedRates): void {
@@ -88,12 +122,4 @@ export class HeardRates {
       (error: unknown) => this.#failureLog.failed(error),
     );
   }
-}
-
-/** The same limit, kept in each second. */
-function inSeconds({ limit, windowMs }: AnnouncedRate): AnnouncedRate {
-  return {
-    limit: Math.max(1, Math.floor((limit * SHORT_MS) / (isShortWindow(windowMs) ? windowMs : MINUTE_MS))),
-    windowMs: SHORT_MS,
-  };
 }

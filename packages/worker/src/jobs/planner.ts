@@ -2,7 +2,7 @@
  * Chooses the cheapest way for a request that has time (shared: queue/plan.ts): at the standard tier or at flex, now or when a
  * cheaper hour begins. When its latest safe start has come, the standard tier is the way.
  */
-import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
+import { type ChatRequest, leavesTier, type TokenUsage } from '@sluice/shared/chat';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
@@ -167,11 +167,6 @@ export class Planner {
     const callMs = this.parts.lately.callMs(entry, FLEX, FLEX_SHARE) ?? UNKNOWN_FLEX_MS;
     return from + callMs < plan.urgentAt ? from : undefined;
   }
-}
-
-/** Whether the caller leaves the tier to the gateway. */
-function leavesTier({ service_tier: tier }: ChatRequest): boolean {
-  return tier === undefined || tier === null || tier === 'auto' || tier === 'default';
 }
 
 function addWay(ways: Way[], facts: Priceable, usage: TokenUsage, at: number, tier: Way['tier']): void {

@@ -9,9 +9,10 @@ import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-d
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import type { Learned } from '@sluice/shared/queue/found-rates';
 import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
-import type { KeyBlock } from '@sluice/shared/queue/rates';
+import { amountsOf, estimateOf, type KeyBlock } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
@@ -63,7 +64,7 @@ export interface ProviderCallsParts {
   coolDowns: CoolDowns;
   health: ProviderHealth;
   slots: Pick<SlotLimits, 'ended'>;
-  rates: Pick<HeardRates, 'hear'>;
+  rates: Pick<HeardRates, 'hear' | 'refused'>;
   announced: Pick<AnnouncedLimits, 'of'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
@@ -176,17 +177,25 @@ export class ProviderCalls {
     const isAuto = upstream.config.concurrency === 'auto';
     if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded = isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request);
+    const learned =
+      failure?.outcome === 'rate_limited' && !failure.isCrowded
+        ? await this.#learnRate(progress, upstream.config, entry, request, result, sentAt)
+        : undefined;
+    // A limit that was not known before leads to the next entry, if there is one.
+    const isHeld = learned === 'held' || (learned === 'new' && job.entry === job.chain.length - 1);
     const isLimited =
-      heard?.isKnown &&
+      (heard?.isKnown || isHeld) &&
       !rate?.key &&
       (failure?.retryAfterMs ?? 0) <= upstream.config.maxWaitMs &&
       mayWaitAgain(progress.job, request);
     const nextKey =
       failure && !isCrowded && !isLimited
-        ? await this.#otherKey(progress, failure, upstream.config)
+        ? await this.#otherKey(progress, failure, upstream.config, tierApart(request))
         : undefined;
     if (result.response) await this.#closeDoubted(progress, upstream.config);
-    if (nextKey === undefined && failure?.coolDown && !isCrowded && !isLimited) {
+    // Where the limit is known, the others wait for it, and nobody has to be turned away.
+    const isClosed = !isCrowded && !isLimited && learned !== 'new' && learned !== 'held';
+    if (nextKey === undefined && failure?.coolDown && isClosed) {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
@@ -231,9 +240,23 @@ export class ProviderCalls {
     request: ChatRequest,
     { rates, failure }: CallResult,
   ): Heard | undefined {
-    if ((!rates && !failure?.saidLimit) || tierApart(request) !== undefined) return undefined;
-    const subject = [provider, rate?.key ?? '', model] as const;
-    return this.parts.rates.hear(config, subject, rates, failure, rate !== undefined);
+    if (!rates || tierApart(request) !== undefined) return undefined;
+    return this.parts.rates.hear(config, [provider, rate?.key ?? '', model], rates, failure);
+  }
+
+  /** A limit of which nobody has told. One that asks for a longer wait than anybody has is left to the cool-down. */
+  async #learnRate(
+    { job, rate }: Progress,
+    { maxWaitMs }: ProviderConfig,
+    { provider, model }: ChainEntry,
+    request: ChatRequest,
+    { rates, failure }: CallResult,
+    sentAt: number,
+  ): Promise<Learned | undefined> {
+    if (failure?.coolDown !== 'model' || (failure.retryAfterMs ?? 0) > maxWaitMs) return undefined;
+    if (tierApart(request) !== undefined) return undefined;
+    const call = { amounts: amountsOf(estimateOf(job)), sentAt, isCounted: rate !== undefined };
+    return this.parts.rates.refused([provider, rate?.key ?? '', model], rates, failure, call);
   }
 
   /** A provider that reports more output than the call allowed is believed, because it bills that. A person should know of it. */
@@ -265,8 +288,11 @@ export class ProviderCalls {
     { job, rate, token }: Progress,
     failure: ProviderFailure,
     { cooldownMs, maxCooldownMs }: ProviderConfig,
+    tier: string | undefined,
   ): Promise<string | undefined> {
     const { outcome, status } = failure;
+    // A tier that lacks capacity says nothing about the key, which other requests need.
+    if (tier !== undefined && outcome === 'rate_limited') return undefined;
     if (!rate?.key || (outcome !== 'auth' && outcome !== 'no_key' && outcome !== 'rate_limited'))
       return undefined;
     const why = outcome === 'rate_limited' ? 'limited' : 'refused';

@@ -104,6 +104,7 @@ function FilePlace({ file: { path, line, taken_over } }: { file: NonNullable<Pro
 
 function Load({ status }: { status: ProviderStatus }) {
   const { active, concurrency, concurrency_change: change, waiting, parked, max_backlog } = status;
+  const { found_limits: found } = status;
   return (
     <p>
       {count(active)} of {count(concurrency)} calls under way, {count(waiting)} of {count(max_backlog)}{' '}
@@ -115,6 +116,12 @@ function Load({ status }: { status: ProviderStatus }) {
           The {count(concurrency)} are found: {concurrencyWords(change)}.
         </>
       )}
+      {found.map(({ key, model, type, limit, reason, at }) => (
+        <span key={`${key} ${model} ${type}`}>
+          {' '}
+          {count(limit)} {TYPES[type]} of {model} a minute are found: {LIMIT_CHANGES[reason]} {ago(at)}.
+        </span>
+      ))}
     </p>
   );
 }
@@ -124,6 +131,11 @@ const CONCURRENCY_CHANGES = {
   demand: 'raised, because calls went well and more were asked for,',
   refused: 'lowered, because the provider said that too many ran at a time,',
   overloaded: 'lowered, because the provider had no capacity,',
+} as const;
+
+const LIMIT_CHANGES = {
+  demand: 'raised, because calls went well and more were asked for,',
+  refused: 'set, because the provider refused a call,',
 } as const;
 
 function concurrencyWords({ reason, at }: NonNullable<ProviderStatus['concurrency_change']>): string {
@@ -169,6 +181,12 @@ const TYPES: Record<LimitUse['type'], string> = {
   output_tokens: 'output tokens',
 };
 
+const SOURCES: Record<LimitUse['source'], string> = {
+  set: '',
+  announced: ', as the provider says',
+  found: ', as is found',
+};
+
 const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
   { id: 'key', label: 'Key', cell: ({ key }) => (key === '' ? 'all' : key) },
   { id: 'models', label: 'Models', cell: ({ models }) => models ?? 'all' },
@@ -176,8 +194,7 @@ const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
     id: 'limit',
     label: 'A minute',
     head: true,
-    cell: ({ type, limit, source }) =>
-      `${count(limit)} ${TYPES[type]}${source === 'announced' ? ', as the provider says' : ''}`,
+    cell: ({ type, limit, source }) => `${count(limit)} ${TYPES[type]}${SOURCES[source]}`,
   },
   {
     id: 'used',

@@ -31,8 +31,9 @@ end
 
 local function readWindow(key, now)
   local slot = math.floor(now / SLOT_MS)
-  local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
-  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  local sum, first, pace, found = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l'))
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0),
+    found = tonumber(found)}
   if window.first > slot then
     -- The clock was far ahead when this was written. All of it counts from now on.
     window.first, window.pace = slot, now
@@ -56,14 +57,32 @@ local function amountOf(bucket)
   return math.min(bucket[4], bucket[3])
 end
 
+-- How many calls may come in how many ms, where the provider counts them in less than a minute: about a second's worth.
+local function briefly(limit)
+  local count = math.ceil(limit / 60)
+  return count, count * MINUTE_MS / limit
+end
+
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
--- workspace's, and the sixth that its calls are spaced out: the provider counts in less than a minute.
+-- workspace's, and the sixth that the provider counts in less than a minute. Tokens are then spaced out. Of requests, the
+-- moments of the last ones are kept, so that what a busy machine has sent late is made up for.
 local function waitFor(bucket, now)
-  local window, limit = readWindow(bucket[1], now), bucket[3]
+  local window = readWindow(bucket[1], now)
+  -- A limit that is found may have changed since the job was queued (learn-rate.lua).
+  if window.found then bucket[3] = window.found end
+  local limit = bucket[3]
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
-  local ahead = bucket[6] == 1 and SPACED_AHEAD_MS or math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit)
-  local wait = math.max(0, window.pace - now - ahead)
+  local ahead, brief = SPACED_AHEAD_MS, 0
+  if bucket[6] ~= 1 then
+    ahead = math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit)
+  elseif bucket[2] == 'r' then
+    local count, ms = briefly(limit)
+    ahead = ms
+    local last = tonumber(redis.call('LINDEX', bucket[1] .. ':last', count - 1))
+    if last then brief = math.min(last, now) + ms - now end
+  end
+  local wait = math.max(0, window.pace - now - ahead, brief)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}
@@ -85,6 +104,11 @@ local function reserve(jobKey, plan, now)
     local pace = math.max(window.pace, now) + amount * MINUTE_MS / bucket[3]
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+    if bucket[6] == 1 and bucket[2] == 'r' then
+      redis.call('LPUSH', key .. ':last', string.format('%.0f', now))
+      redis.call('LTRIM', key .. ':last', 0, 2 * briefly(bucket[3]))
+      redis.call('PEXPIRE', key .. ':last', WINDOW_TTL_MS)
+    end
   end
 end
 

@@ -1,0 +1,182 @@
+/** Limits per minute that nobody has set and no header tells. */
+import { AnnouncedLimits, foundField } from '@sluice/shared/queue/announced-limits';
+import { FoundRates, type RefusedCall } from '@sluice/shared/queue/found-rates';
+import { SLOT_MS } from '@sluice/shared/queue/scripts';
+import { adminOf } from '../helpers/admin.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { type Cell, createSettleBench, type SettleBench } from '../helpers/settle-bench.js';
+
+const PER_SECOND = 10;
+const SUBJECT = ['openai', '', 'gpt-4o-mini'] as const;
+
+let gateway: Gateway;
+let bench: SettleBench;
+test.before(async () => {
+  [gateway, bench] = await Promise.all([
+    startGateway({
+      routes: {
+        only: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        tokens: [{ provider: 'openai', model: 'gpt-4o' }],
+      },
+      workers: 2,
+      simulator: {
+        limits: { openai: { requestsPerMinute: 60 * PER_SECOND, windowMs: 1_000, announced: false } },
+      },
+    }),
+    createSettleBench(),
+  ]);
+});
+test.after.always(() => Promise.all([gateway?.stop(), bench?.close()]));
+
+const ask = () => gateway.chat({ model: 'only', messages: [{ role: 'user', content: 'Hello' }] });
+
+async function statusOf(name: string) {
+  const { body } = await adminOf(gateway)('GET', '/status');
+  return body.providers.find((each: { name: string }) => each.name === name);
+}
+
+test('a limit that is kept in each second is found by its refusals, and every caller is served', async (t) => {
+  const askAll = () => Promise.all(Array.from({ length: 4 * PER_SECOND }, ask));
+  const answers = [...(await askAll()), ...(await askAll())];
+  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  const { cool_downs: coolDowns, found_limits: found } = await statusOf('openai');
+  t.deepEqual(coolDowns, []);
+  t.like(found[0], { type: 'requests', model: 'gpt-4o-mini', key: null });
+  t.true(found[0].limit <= 60 * PER_SECOND && found[0].limit >= 7 * PER_SECOND, `${found[0].limit} a minute`);
+  t.true(['refused', 'demand'].includes(found[0].reason));
+  t.deepEqual((await statusOf('anthropic')).found_limits, [], 'another provider is left alone');
+  const { body } = await adminOf(gateway)('GET', '/providers');
+  const [limit] = body.data.find(({ name }: { name: string }) => name === 'openai').limits;
+  t.like(limit, { type: 'requests', models: 'gpt-4o-mini', source: 'found' });
+});
+
+/** The clock is the test's. Redis' own is read by the script, so moments are given as distances from now. */
+function learner({ names }: Cell) {
+  const clock = { now: () => Date.now() } as ConstructorParameters<typeof FoundRates>[2];
+  const announced = new AnnouncedLimits(bench.redis, names, clock);
+  const found = new FoundRates(bench.redis, names, clock, announced);
+  const field = foundField(SUBJECT, 'r');
+  const window = names.queueKey('openai', 'limit:found:gpt-4o-mini:r');
+  return {
+    announced,
+    found,
+    refuse: (call: Partial<RefusedCall> = {}) =>
+      found.refused(SUBJECT, 'r', {
+        named: undefined,
+        amount: 1,
+        sentAt: Date.now() + 1_000,
+        toldMs: 0,
+        isCounted: true,
+        ...call,
+      }),
+    /** So many calls have passed so long ago. */
+    async pass(calls: number, agoMs: number) {
+      await bench.redis.hset(window, String(Math.floor((Date.now() - agoMs) / SLOT_MS)), calls);
+    },
+    async kept() {
+      return JSON.parse((await bench.redis.hget(names.announcedLimits, field)) ?? '{}');
+    },
+    /** As if everything had happened so much earlier, and no call had passed since. */
+    async age(ms: number) {
+      await bench.redis.del(window);
+      const kept = await this.kept();
+      const { changed, refused } = kept;
+      const older = { ...kept, changed: changed - ms, refused: refused > 0 ? refused - ms : 0 };
+      await bench.redis.hset(names.announcedLimits, field, JSON.stringify(older));
+    },
+    setPace: (ms: number) => bench.redis.hset(window, 'p', Date.now() + ms),
+    pace: async () => Number(await bench.redis.hget(window, 'p')) - Date.now(),
+  };
+}
+
+test('a refusal that names a limit sets it, and stops all calls for a moment', async (t) => {
+  const own = learner(await bench.cell());
+  t.is(await own.refuse({ named: 600, isCounted: false }), 'new');
+  t.like(await own.kept(), { limit: 588, top: 588, why: 'refused' });
+  t.true((await own.pace()) > 0);
+  t.is(await own.refuse({ named: 600, sentAt: 0 }), 'held');
+  t.is((await own.kept()).limit, 588, 'a call that was sent before says nothing');
+  t.is(own.announced.of(...SUBJECT)?.r?.limit, 588);
+  t.is(own.announced.of('anthropic', '', 'gpt-4o-mini'), undefined);
+});
+
+test('a limit that is refused again is lowered: a little where it was named, else by a half at most', async (t) => {
+  const own = learner(await bench.cell());
+  const refuse = async (passed: number, call: Partial<RefusedCall> = {}) => {
+    await own.age(60_000);
+    await own.pass(passed, 30_000);
+    await own.refuse(call);
+    return (await own.kept()).limit;
+  };
+  await own.refuse({ named: 600 });
+  t.is(await refuse(20, { named: 600 }), Math.floor(0.98 * 588), 'fewer may have been asked for');
+  for (let i = 0; i < 104; i++) await refuse(20, { named: 600 });
+  t.is((await own.kept()).limit, 73, 'an eighth of what was named is the least');
+
+  const other = learner(await bench.cell());
+  await other.refuse();
+  const lowered = async (passed: number) => {
+    await other.age(60_000);
+    await other.pass(passed, 30_000);
+    await other.refuse();
+    return (await other.kept()).limit;
+  };
+  t.is(await lowered(601), 588);
+  t.is(await lowered(600), Math.floor(0.98 * 588));
+  t.is(await lowered(21), 288, 'few calls passed in that minute');
+});
+
+test('a limit that nobody names is what passes between two refusals, if enough do', async (t) => {
+  const own = learner(await bench.cell());
+  t.is(await own.refuse(), 'counted');
+  await own.age(30_000);
+  await own.pass(10, 10_000);
+  t.is(await own.refuse(), 'counted', 'ten calls say nothing');
+  await own.age(30_000);
+  await own.pass(101, 10_000);
+  t.is(await own.refuse(), 'new');
+  const { limit } = await own.kept();
+  t.true(limit >= 190 && limit <= 200, `${limit} a minute`);
+});
+
+test('a limit is raised while calls wait for it, never beyond what was named, and less often where that fails', async (t) => {
+  const own = learner(await bench.cell());
+  await own.refuse({ named: 600 });
+  await own.age(60_000);
+  await own.pass(580, 30_000);
+  await own.refuse({ named: 600 });
+  await own.age(60_000);
+  await own.setPace(-10_000);
+  await own.found.refresh();
+  t.like(await own.kept(), { limit: 576, why: 'refused' }, 'nobody waits for it');
+  await own.setPace(10_000);
+  await own.found.refresh();
+  t.like(await own.kept(), { limit: 585, why: 'demand' });
+  await own.age(3_000);
+  await own.setPace(10_000);
+  await own.found.refresh();
+  t.is((await own.kept()).limit, 588);
+  const { gap } = await own.kept();
+  await own.pass(580, 30_000);
+  await own.refuse({ named: 600 });
+  await own.age(60_000);
+  await own.setPace(10_000);
+  await own.found.refresh();
+  await own.refuse({ named: 600 });
+  t.is((await own.kept()).gap, 2 * gap);
+});
+
+test('limits are bounded in number, and one that was not met for long is forgotten', async (t) => {
+  const cell = await bench.cell();
+  const own = learner(cell);
+  await own.refuse({ named: 600 });
+  const old = { ...(await own.kept()), at: Date.now() - 3_600_000 };
+  await bench.redis.hset(cell.names.announcedLimits, foundField(SUBJECT, 'r'), JSON.stringify(old));
+  await own.found.refresh();
+  t.deepEqual(await own.kept(), {});
+  t.is(own.announced.of(...SUBJECT), undefined);
+  const others = Array.from({ length: 1_000 }, (_, i) => [`other ${i}`, '{}']).flat();
+  await bench.redis.hset(cell.names.announcedLimits, ...others);
+  t.is(await own.refuse({ named: 600 }), undefined);
+});
