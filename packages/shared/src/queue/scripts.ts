@@ -221,7 +221,7 @@ export const waitAgainScript = load<
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  { succeeded: number; overloaded: number; most: number }
+  { succeeded: number; overloaded: number; most: number; active: number | undefined }
 >('adjust-concurrency');
 export const leaveScript = load<0 | 1, QueueKeys, { jobId: string; token: string; delay: number }>('leave');
 export const giveBackScript = load<number, QueueKeys, { jobsAndTokens: readonly string[] }>('give-back');
