@@ -18,8 +18,9 @@ import { adjustConcurrencyScript, SLOT_MS, SLOTS } from '../queue/scripts.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
-/** How often a worker asks for a shard. */
-export const ASK_EVERY_MS = 250;
+/** A worker looks this often whether it has to ask for a shard. It asks when a part is on its way, or so much later. */
+export const ASK_EVERY_MS = 100;
+const ASK_AGAIN_MS = 250;
 /** For how long a shard that is cut off goes on with its grants. */
 export const LEASE_MS = 30_000;
 /** A worker leaves a shard that another one asks for alone for this long. */
@@ -42,7 +43,7 @@ export const applyScript = loadScript<
   { askedAt: string | number; grantsText: string }
 >(import.meta.url, 'apply', CONSTANTS);
 export const divideScript = loadScript<
-  [grants: string, isNew: 0 | 1],
+  [grants: string, isNew: 0 | 1, isUnsettled: 0 | 1],
   QueueKeys,
   {
     shard: number;
@@ -78,17 +79,20 @@ export interface LeasesParts {
 interface Lent {
   askedAt: string;
   grants: string;
-  /** Another worker asks for the shard. */
-  leftUntil: number;
+  /** When the worker asks again. Another one may ask for the shard. */
+  askAt: number;
 }
 
-const NOTHING: Lent = { askedAt: '0', grants: '', leftUntil: 0 };
+const NOTHING: Lent = { askedAt: '0', grants: '', askAt: 0 };
 
 export class Leases {
   /** Shard and provider → what it was lent last. */
   readonly #lent = new Map<string, Lent>();
 
-  constructor(private readonly parts: LeasesParts) {}
+  constructor(
+    private readonly parts: LeasesParts,
+    private readonly askAgainMs = ASK_AGAIN_MS,
+  ) {}
 
   /** Asks for all limits of a shard. A worker does so before it takes the first job of the shard, and every ASK_EVERY_MS. */
   async ask(shard: LeaseShard): Promise<void> {
@@ -133,7 +137,8 @@ export class Leases {
     const { redis, names, shardCount, worker } = this.parts;
     const name = `${shard.id} ${provider.name}`;
     const lent = this.#lent.get(name) ?? NOTHING;
-    if (performance.now() < lent.leftUntil) return;
+    const begun = performance.now();
+    if (begun < lent.askAt) return;
     // A step that fails may have happened or not. The next one begins with a look.
     this.#lent.delete(name);
     const here = { queue: shard.names.queueKey(provider.name, '') };
@@ -142,7 +147,7 @@ export class Leases {
       grantsText: lent.grants,
     });
     for (let i = 0; i < AT_ONCE; i++) {
-      const [grants, isNew] = await divideScript(
+      const [grants, isNew, isUnsettled] = await divideScript(
         redis,
         { queue: names.queueKey(provider.name, '') },
         {
@@ -155,10 +160,10 @@ export class Leases {
         },
       );
       if (grants === '') {
-        this.#lent.set(name, { ...NOTHING, leftUntil: performance.now() + LEFT_MS });
+        this.#lent.set(name, { ...NOTHING, askAt: begun + LEFT_MS });
         return;
       }
-      this.#lent.set(name, { askedAt, grants, leftUntil: 0 });
+      this.#lent.set(name, { askedAt, grants, askAt: isUnsettled ? 0 : begun + this.askAgainMs });
       if (!isNew) return;
       [askedAt, report] = await applyScript(shard.redis, here, { askedAt, grantsText: grants });
     }

@@ -18,7 +18,7 @@ local LATELY_MS = 3000
 local now, metaKey, grantsKey = readClock(), queue .. 'meta', queue .. 'grants'
 if redis.call('HEXISTS', metaKey, 'lease') == 0 then
   redis.call('HSET', metaKey, 'concurrency', 0, 'lease', 0)
-  redis.call('DEL', grantsKey)
+  for _, id in ipairs(redis.call('HKEYS', grantsKey)) do redis.call('HSET', grantsKey, id, id == 'version' and 0 or '0 0') end
 end
 
 -- Those who wait for a limit look again.

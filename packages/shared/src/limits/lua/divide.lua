@@ -3,7 +3,8 @@
 -- here: the others get theirs when they ask. `held` is the most that a shard may use: what it was granted since it last said
 -- which grants it has, and what it still uses of earlier ones. The sum of all that is held is never above the limit.
 --
--- Returns '' when another worker asks for this shard. Otherwise the grants, and 1 when they are new to the shard.
+-- Returns '' when another worker asks for this shard. Otherwise the grants, 1 when they are new to the shard, and 1 when the
+-- shard is to ask soon, because it or another waits for a part.
 -- KEYS: queue
 -- ARGV: shard, shards, worker, concurrency, holdMs, reportText
 -- INCLUDE: ../../queue/lua/parts/layout.lua
@@ -26,7 +27,7 @@ local known = redis.call('HGET', leasesKey, 'shards')
 known = known and cjson.decode(known) or {forgottenAt = now, shards = {}}
 if known.forgottenAt > now then known.forgottenAt = now end
 local own = known.shards[shard] or {version = 0, time = 0, heardAt = 0, epoch = 0, ids = {}}
-if own.worker and own.worker ~= worker and now - own.heardAt < ASKER_MS and now >= own.heardAt then return {'', 0} end
+if own.worker and own.worker ~= worker and now - own.heardAt < ASKER_MS and now >= own.heardAt then return {'', 0, 0} end
 
 local report = cjson.decode(reportText)
 local isOld = report.now < own.time
@@ -68,6 +69,7 @@ local function isThere(name, entry)
   return each and not each.isGone and entry.epoch == each.epoch and each.heardAt >= known.forgottenAt
 end
 
+local isUnsettled = false
 -- One of the parts of a limit: how much may be used (`cap`), or how fast (`pace`).
 local function divide(line, part, limit, quantum)
   local all, held, isShort, own = {}, heldUnheard(limit), false, nil
@@ -76,9 +78,12 @@ local function divide(line, part, limit, quantum)
     if isThere(name, entry) then
       local state, isAwake = entry[part], silence(name) <= SILENT_MS
       local wanted = isAwake and entry.want or 0
+      -- Those who wait want to run now, at any pace. Where nobody waits, the latest pace is enough.
+      local demand = wanted > 0 and part == 'cap' and math.max(entry.used, entry.lately) + wanted
+        or wanted > 0 and limit or entry.lately
       local first = part == 'cap' and math.max(entry.first, quantum) or quantum
       local each = {name = name, state = state, granted = state.granted, since = state.since, last = state.last,
-        demand = isAwake and math.min(limit, entry.lately + wanted) or 0, wanted = wanted,
+        demand = isAwake and math.min(limit, demand) or 0, wanted = part == 'pace' and wanted > 0 and limit or wanted,
         used = part == 'cap' and entry.used or 0, spare = entry.planned, weight = entry.workspaces,
         least = wanted > 0 and math.min(limit, first) or 0, unit = part == 'cap' and entry.unit or quantum}
       each.lacks = each.least > 0 and (state.granted < each.least or state.granted < each.demand)
@@ -95,11 +100,18 @@ local function divide(line, part, limit, quantum)
   local isOver = held + state.held > limit
   if granted < state.granted then
     if hasDemand and not isShort and not isOver then granted = state.granted end
-  else granted = math.min(granted, math.max(state.granted, limit - held)) end
+  else
+    granted = math.min(granted, math.max(state.granted, limit - held))
+    -- A part of a unit is left to others, unless the shard saves up for its first job.
+    if own.wanted > 0 and granted >= own.least and granted > own.used then
+      granted = math.max(state.granted, own.used + math.floor((granted - own.used) / own.unit + 0.001) * own.unit)
+    end
+  end
   if own.least > 0 and granted >= own.least then
     if state.granted < own.least then state.since = now end
     state.last = now
   end
+  isUnsettled = isUnsettled or own.target > granted or isShort and part == 'cap' and line.isSlots and own.used > granted
   local isChanged = granted ~= state.granted
   state.granted, state.held = granted, math.max(state.held, granted)
   return isChanged
@@ -121,20 +133,20 @@ end
 -- Returns whether the grants of the limit have changed.
 local function update(id, limit, quantum, seen)
   local text = redis.call('HGET', leasesKey, id)
-  local line = text and cjson.decode(text) or {shards = {}, usedAt = now}
+  local line = text and cjson.decode(text) or {shards = {}, usedAt = now, isSlots = id == 'concurrency'}
   line.limit, line.quantum = limit or line.limit, quantum or line.quantum
   if not line.limit then return false end
   local entry = entryOf(line)
   entry.used, entry.lately, entry.want = seen.used, seen.lately, seen.want
   entry.first, entry.unit, entry.planned, entry.workspaces = seen.first, seen.unit, seen.planned, report.workspaces
-  if seen.used + seen.want > 0 or id == 'concurrency' then line.usedAt = now end
+  if seen.used + seen.want > 0 or line.isSlots then line.usedAt = now end
   local cap, pace = entry.cap, entry.pace
   if isForgotten then cap.granted, pace.granted = seen.cap or 0, seen.pace or 0 end
   if isConfirmed or isForgotten then cap.held, pace.held = math.max(cap.granted, seen.used), pace.granted
   elseif not isOld then cap.held = math.max(cap.held, seen.used) end
   local isChanged = divide(line, 'cap', line.limit, 1)
-  if id ~= 'concurrency' then isChanged = divide(line, 'pace', line.limit, line.quantum) or isChanged end
-  if cap.held + pace.held == 0 and seen.want == 0 and id ~= 'concurrency' then line.shards[shard] = nil end
+  if not line.isSlots then isChanged = divide(line, 'pace', line.limit, line.quantum) or isChanged end
+  if cap.held + pace.held == 0 and seen.want == 0 and not line.isSlots then line.shards[shard] = nil end
   if next(line.shards) then redis.call('HSET', leasesKey, id, cjson.encode(line)) else redis.call('HDEL', leasesKey, id) end
   return isChanged, line
 end
@@ -155,9 +167,8 @@ for id, seen in pairs(report.limits) do
   local entry = line and line.shards[shard]
   if entry then
     own.ids[#own.ids + 1] = id
-    if entry.cap.granted > 0 or entry.pace.granted > 0 then
-      grants.limits[id] = {entry.cap.granted, entry.pace.granted}
-    end
+    -- One of nothing is a grant, too: the shard tells what it still uses.
+    grants.limits[id] = {entry.cap.granted, entry.pace.granted}
   end
 end
 if isChanged then own.version = own.version + 1 end
@@ -186,4 +197,4 @@ if closed or next(report.closed) then
   if next(closed) then redis.call('HSET', leasesKey, 'closed', cjson.encode(closed)) else redis.call('HDEL', leasesKey, 'closed') end
 end
 redis.call('HSET', leasesKey, 'shards', cjson.encode(known))
-return {cjson.encode(grants), own.version ~= report.version and 1 or 0}
+return {cjson.encode(grants), own.version ~= report.version and 1 or 0, isUnsettled and 1 or 0}
