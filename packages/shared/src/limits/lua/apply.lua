@@ -29,6 +29,14 @@ local function openLanes()
   if isAwaited(queue) or redis.call('ZCARD', queue .. 'planned') > 0 then redis.call('ZADD', queue .. 'marker', 0, '0') end
 end
 
+-- The calls of before have delayed the next one by their share of the old pace.
+local function setPace(id, before, pace)
+  local at = tonumber(redis.call('HGET', queue .. id, 'p') or 0)
+  if pace > 0 and at > now then
+    redis.call('HSET', queue .. id, 'p', string.format('%.3f', now + (at - now) * (before or 0) / pace))
+  end
+end
+
 local function closeKeys(closed)
   for name, each in pairs(closed) do
     local closedHere = tonumber(redis.call('HGET', queue .. 'pool', 'until:' .. name) or 0)
@@ -45,9 +53,13 @@ if grants and grants.version >= version and leaseEnd > now then
   if grants.version > version then
     version = grants.version
     redis.call('HSET', metaKey, 'concurrency', string.format('%.0f', grants.concurrency))
+    local paces = {}
+    local before = redis.call('HGETALL', grantsKey)
+    for i = 1, #before, 2 do paces[before[i]] = tonumber(string.match(before[i + 1], ' (%S+)$')) end
     redis.call('DEL', grantsKey)
     redis.call('HSET', grantsKey, 'version', string.format('%.0f', version))
     for id, grant in pairs(grants.limits) do
+      setPace(id, paces[id], grant[2])
       redis.call('HSET', grantsKey, id, string.format('%.3f %.3f', grant[1], grant[2]))
     end
     openLanes()

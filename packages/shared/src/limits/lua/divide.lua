@@ -19,6 +19,8 @@ local SILENT_MS = 3000
 local FORGOTTEN_MS = 3000
 -- A limit per minute that nobody has used for this long is forgotten.
 local UNUSED_MS = 120000
+-- Of a limit per minute, a shard gets what it can use until it has asked again a few times.
+local AHEAD_OF_USE_MS = 800
 -- Clocks differ, and a key is not left alone for longer because of the way between them.
 local CLOSED_LONGER_MS = 500
 
@@ -70,48 +72,64 @@ local function isThere(name, entry)
 end
 
 local isUnsettled = false
+-- What a shard wants of a part, and how much of the part is bound, because it is in use and is not divided anew.
+local function demandOf(line, part, entry, limit, quantum)
+  local wanted = entry.want
+  if line.isSlots then return {demand = entry.used + wanted, used = entry.used, wanted = wanted, unit = 1, least = 1}, 0 end
+  if part == 'pace' then
+    -- Those who may start want to do so at once. Where nobody waits, or nobody may, the latest pace is enough.
+    local isReady = wanted > 0 and entry.cap.granted - entry.used >= entry.unit
+    return {demand = isReady and limit or entry.lately, used = 0, wanted = isReady and limit or 0, unit = quantum,
+      least = quantum}, 0
+  end
+  local soon = entry.pace.granted * AHEAD_OF_USE_MS / 60000
+  return {demand = math.min(wanted, math.max(entry.first, soon)), used = 0, wanted = wanted, unit = entry.unit,
+    least = math.max(1, entry.first)}, entry.used
+end
+
 -- One of the parts of a limit: how much may be used (`cap`), or how fast (`pace`).
 local function divide(line, part, limit, quantum)
-  local all, held, isShort, own = {}, heldUnheard(limit), false, nil
-  local hasDemand = now - line.usedAt <= UNUSED_MS
+  local all, held, isShort, own, ownBound = {}, heldUnheard(limit), false, nil, 0
+  local hasDemand, free = now - line.usedAt <= UNUSED_MS, limit
   for name, entry in pairs(line.shards) do
     if isThere(name, entry) then
       local state, isAwake = entry[part], silence(name) <= SILENT_MS
-      local wanted = isAwake and entry.want or 0
-      -- Those who wait want to run now, at any pace. Where nobody waits, the latest pace is enough.
-      local demand = wanted > 0 and part == 'cap' and math.max(entry.used, entry.lately) + wanted
-        or wanted > 0 and limit or entry.lately
-      local first = part == 'cap' and math.max(entry.first, quantum) or quantum
-      local each = {name = name, state = state, granted = state.granted, since = state.since, last = state.last,
-        demand = isAwake and math.min(limit, demand) or 0, wanted = part == 'pace' and wanted > 0 and limit or wanted,
-        used = part == 'cap' and entry.used or 0, spare = entry.planned, weight = entry.workspaces,
-        least = wanted > 0 and math.min(limit, first) or 0, unit = part == 'cap' and entry.unit or quantum}
-      each.lacks = each.least > 0 and (state.granted < each.least or state.granted < each.demand)
-      if name == shard then own = each
+      local each, bound = demandOf(line, part, entry, limit, quantum)
+      each.name, each.granted, each.since, each.last = name, math.max(0, state.granted - bound), state.since, state.last
+      each.spare, each.weight = entry.planned, entry.workspaces
+      if not isAwake or entry.want == 0 then each.least, each.wanted = 0, 0 end
+      if not isAwake then each.demand = 0 end
+      if name == shard then own, ownBound = each, bound
       else
         held = held + state.held
-        isShort = isShort or each.lacks
+        isShort = isShort or each.least > 0 and each.granted < math.min(limit, math.max(each.least, each.demand))
       end
+      free = free - bound
       all[#all + 1] = each
     end
   end
-  if hasDemand then setTargets(all, limit, quantum, now) else own.target = 0 end
-  local state, granted = own.state, own.target
-  local isOver = held + state.held > limit
+  free = math.max(0, free)
+  for _, each in ipairs(all) do each.demand, each.least = math.min(limit, each.demand), math.min(limit, each.least) end
+  if hasDemand then setTargets(all, free, quantum, now) else own.target = -ownBound end
+  local state, least = line.shards[shard][part], own.least
+  local target = math.max(0, own.target + ownBound)
+  local granted = target
   if granted < state.granted then
+    local isOver = held + state.held > limit
     if hasDemand and not isShort and not isOver then granted = state.granted end
   else
     granted = math.min(granted, math.max(state.granted, limit - held))
     -- A part of a unit is left to others, unless the shard saves up for its first job.
-    if own.wanted > 0 and granted >= own.least and granted > own.used then
-      granted = math.max(state.granted, own.used + math.floor((granted - own.used) / own.unit + 0.001) * own.unit)
+    local more = granted - ownBound - own.used
+    if own.wanted > 0 and not own.isOut and more > 0 then
+      granted = math.max(state.granted, ownBound + own.used + math.floor(more / own.unit + 0.001) * own.unit)
     end
   end
-  if own.least > 0 and granted >= own.least then
-    if state.granted < own.least then state.since = now end
+  if least > 0 and granted - ownBound >= least and not own.isOut then
+    if own.granted < least then state.since = now end
     state.last = now
   end
-  isUnsettled = isUnsettled or own.target > granted or isShort and part == 'cap' and line.isSlots and own.used > granted
+  isUnsettled = isUnsettled or target > granted or isShort and line.isSlots and own.used > granted
   local isChanged = granted ~= state.granted
   state.granted, state.held = granted, math.max(state.held, granted)
   return isChanged

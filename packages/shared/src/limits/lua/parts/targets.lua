@@ -1,5 +1,6 @@
 -- How a limit is divided among shards. Each gets what it wants up to a level that is the same for each workspace that waits. A
--- shard that wants anything gets at least what its first job needs. Where the limit does not allow that, they take turns.
+-- shard that wants anything gets at least what its first job needs. Where the limit does not allow that, they take turns, and the
+-- one that waits longest saves up for its own.
 --
 -- `shards` are tables with demand, least (0: nothing waits), used, wanted, unit, spare, weight, granted, since, last and target.
 local TURN_MS = 2000
@@ -24,7 +25,7 @@ local function setTargets(shards, limit, quantum, now)
   local left, demand, isAnyOut = limit, 0, false
   for _, each in ipairs(shards) do
     each.isOut = each.least > left
-    if each.isOut then isAnyOut, each.demand, each.least = true, 0, 0 end
+    if each.isOut then isAnyOut, each.demand, each.least = true, 0, left end
     left, demand = left - each.least, demand + math.max(each.demand, each.least)
   end
   local function at(each, level) return math.max(each.least, math.min(each.demand, each.weight * level)) end
@@ -39,7 +40,7 @@ local function setTargets(shards, limit, quantum, now)
   local rest = limit
   for _, each in ipairs(shards) do
     local target = at(each, low)
-    if target > each.used then target = each.used + math.floor((target - each.used) / each.unit + 0.001) * each.unit end
+    if not each.isOut and target > each.used then target = each.used + math.floor((target - each.used) / each.unit + 0.001) * each.unit end
     each.target = target
     rest = rest - target
   end
