@@ -58,6 +58,17 @@ const runs = [
     ['keeping what was reserved for the dead', 'NO_LAPSE'],
     ['queueing what has lapsed', 'QUEUE_ANYWAY'],
   ].map(([title, flag]) => ({ title, model: 'money.pml', flags: [`-D${flag}`], faulty: true })),
+  { title: 'limits of shards as built', model: 'leases.pml', flags: [], faulty: false },
+  { title: 'limits of three shards', model: 'leases.pml', flags: ['-DTHREE'], faulty: false },
+  ...[
+    ['giving a part away before it is handed back', 'NO_CONFIRM'],
+    ['taking late grants for new ones', 'NO_VERSION'],
+    ['going on when the lease has run out', 'NO_LEASE'],
+    ['renewing a lease by late grants', 'RENEW_LATE'],
+    ['with equal parts', 'EQUAL_PARTS'],
+    ['leaving a silent shard its part', 'NO_RECLAIM'],
+    ['without handing anything back', 'LOWER_NEVER'],
+  ].map(([title, flag]) => ({ title, model: 'leases.pml', flags: [`-D${flag}`], faulty: true })),
 ];
 
 const missing = ['spin', 'gcc'].filter((program) => spawnSync(program, ['--version']).error);

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { FOUND_CASES, type FoundRow, foundRow } from './found.js';
 import { RIVALS, type Row, revokedRow, rivalRow, sluiceRows } from './rows.js';
+import { SHARDS_CASES, shardsRow } from './shards.js';
 
 const HELP = `npm run limits -- [options]
 
@@ -13,10 +14,12 @@ const HELP = `npm run limits -- [options]
   --beside <list> the gateways beside ours: litellm,portkey (both), or none
   --found <list>  instead: limits that nobody has set, and that are found or announced: all, or some of
                   5,20,200,changing,second,second-hidden,tokens,tokens-hidden,anthropic,anthropic-hidden
+  --shards <n>    instead: limits that so many shards divide, with callers that jump from shards to shards
   --save docs     write the figures to docs/reliability.md, if all held
   --help          this text
 `;
 const LEAST_PERCENT = 95;
+const LEAST_OF_SHARDS = 97;
 const HEAD = `| Gateway | Sent | Served | Refused with 429 | Failed otherwise | 429s of the upstream | Allowed tokens used |
 |---|---:|---:|---:|---:|---:|---:|`;
 
@@ -25,6 +28,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '180' },
     beside: { type: 'string', default: 'litellm,portkey' },
     found: { type: 'string' },
+    shards: { type: 'string' },
     save: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -36,6 +40,7 @@ if (values.help) {
 }
 const ms = Number(values.seconds) * 1000;
 if (values.found !== undefined) process.exit((await showFound(values.found)) ? 0 : 1);
+if (values.shards !== undefined) process.exit((await showShards(Number(values.shards))) ? 0 : 1);
 const save = figuresSaver('limits', values.save);
 
 const beside = values.beside === 'none' ? [] : values.beside.split(',');
@@ -110,6 +115,20 @@ async function showFound(list: string): Promise<boolean> {
       ? 'All held.'
       : `Not held: ${LEAST_PERCENT} % of the best setting, 1 % of 429s, and no caller refused.`,
   );
+  return held;
+}
+
+/** Whether the upstream has refused nothing, and nearly all that it allows was used. */
+async function showShards(count: number): Promise<boolean> {
+  say('| Limit | Served | Allowed and used | 429s of the upstream | Failed |\n|---|---:|---:|---:|---:|');
+  let held = true;
+  for (const each of SHARDS_CASES) {
+    const { title, tally, percent } = await shardsRow(each, count, ms);
+    const { served, failed, upstreamRefusals } = tally;
+    say(`| ${[title, served, `${percent.toFixed(1)} %`, upstreamRefusals, failed].join(' | ')} |`);
+    held &&= percent >= LEAST_OF_SHARDS && upstreamRefusals === 0 && failed === 0;
+  }
+  say(held ? 'All held.' : `Not held: no 429 of the upstream, and ${LEAST_OF_SHARDS} % of what it allows.`);
   return held;
 }
 

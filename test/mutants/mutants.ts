@@ -612,6 +612,24 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'gateway/leases',
+    file: 'packages/shared/src/limits/lua/divide.lua',
+    from: 'state.granted, state.held = granted, math.max(state.held, granted)',
+    to: 'state.granted, state.held = granted, granted',
+  },
+  {
+    test: 'gateway/leases',
+    file: 'packages/shared/src/limits/lua/apply.lua',
+    from: 'grants.version >= version and leaseEnd > now',
+    to: 'grants.version >= version',
+  },
+  {
+    test: 'gateway/leases',
+    file: 'packages/shared/src/queue/lua/parts/take.lua',
+    from: 'if tonumber(lease) <= now then limit = 0 end',
+    to: '',
+  },
+  {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'plan.withoutFlex = true;\n            return now;\n        }\n        const isFlexTrouble',

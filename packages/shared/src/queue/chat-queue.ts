@@ -268,6 +268,9 @@ export class ChatQueue {
     { delayMs = 0, isCrowded = false },
   ): Promise<boolean> {
     const moved = { ...job, ...next };
+    const { divided } = this.parts;
+    // The number is that of all shards.
+    if (isCrowded && divided) await divided.crowded(providerOf(job));
     const keys = { queue: this.#prefixOf(job), inboxKey: this.parts.names.inbox(job.inbox) };
     const put = await waitAgainScript(this.redis, keys, {
       jobId: jobIdOf(job),
@@ -278,7 +281,7 @@ export class ChatQueue {
       rate: this.#rateOf(moved),
       used,
       delay: Math.ceil(delayMs),
-      isCrowded: isCrowded ? 1 : '',
+      isCrowded: isCrowded && !divided ? 1 : '',
     });
     return put === 1;
   }
@@ -289,7 +292,7 @@ export class ChatQueue {
     calls: { succeeded: number; overloaded: number },
   ): Promise<{ limit: number; isInUse: boolean }> {
     const queue = this.#of(provider).prefix;
-    const args = { ...calls, most: MOST_FOUND };
+    const args = { ...calls, most: MOST_FOUND, active: undefined };
     const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);
     return { limit, isInUse: isInUse === 1 };
   }
@@ -494,8 +497,8 @@ export class ChatQueue {
   }
 
   #rateOf(job: ChatJob): string {
-    const { announced, names, providers } = this.parts;
-    return rateOf(job, providers?.get(providerOf(job)), names, announced);
+    const { announced, names, providers, divided } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names, announced, divided !== undefined);
   }
 
   /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */

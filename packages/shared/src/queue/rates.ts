@@ -22,7 +22,9 @@ type Bucket = [
   amount: number,
   isWorkspaces?: 0 | 1,
   /** Calls come one by one, and not several at once. */
-  isSpaced?: 1,
+  isSpaced?: 0 | 1,
+  /** Several shards divide the limit, and each has a multiple of this of its pace. */
+  quantum?: number,
 ];
 
 /** A job that nobody estimated: its sealed request is about as long as the prompt. */
@@ -42,6 +44,7 @@ export function rateOf(
   provider: ProviderConfig | undefined,
   names: KeyNames,
   announced?: Pick<AnnouncedLimits, 'of'>,
+  isDivided = false,
 ): string {
   const { limits, keys = [] } = provider ?? {};
   const { prefix } = job;
@@ -57,10 +60,11 @@ export function rateOf(
     model,
     estimate,
   );
+  if (isDivided) for (const bucket of own) divide(bucket, said);
   if (job.tokensPerMinute !== undefined) {
     own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amountsOf(estimate).t, 1]);
   }
-  const pool = keys.map((key) => [
+  const pool = keys.map((key): [string, number, Bucket[]] => [
     key.name,
     key.weight ?? 0,
     withAnnounced(
@@ -71,6 +75,9 @@ export function rateOf(
       estimate,
     ),
   ]);
+  if (isDivided)
+    for (const [key, , buckets] of pool)
+      for (const bucket of buckets) divide(bucket, announced?.of(name, key, model));
   const lane = own.map(([key]) => key).join(' ') || model;
   const rate: unknown[] = [lane, Math.ceil(job.waitUntil), own, pool];
   if (prefix !== undefined) {
@@ -80,6 +87,15 @@ export function rateOf(
     rate[4] = [names.prefixes(job.workspace), prefix, entryName(name, model), waitMs];
   }
   return JSON.stringify(rate);
+}
+
+/** Of a short window a shard has whole calls. Calls of different sizes are not counted so, and one shard at a time has them. */
+function divide(bucket: Bucket, said: AnnouncedRates | undefined): void {
+  const [, type, limit, , , isSpaced = 0] = bucket;
+  const windowMs = said?.[type]?.windowMs ?? MINUTE_MS;
+  const calls = Math.max(1, Math.floor((limit * windowMs) / MINUTE_MS / FILLED));
+  const quantum = type === 'r' ? limit / calls : limit;
+  Object.assign(bucket, { 4: 0, 5: isSpaced, 6: isSpaced ? quantum : 1 });
 }
 
 /** The lines of a batch and requests in the background wait for the first of their prefix. A caller who waits does not. */
@@ -187,6 +203,7 @@ function sourceOf({ found }: AnnouncedRate): Source {
   return found ? 'found' : 'announced';
 }
 
+const MINUTE_MS = 60_000;
 /** Calls do not arrive at equal distances, so a short window is not filled to its brim. */
 const FILLED = 0.98;
 /** A limit that is not known yet holds nobody up. */

@@ -229,7 +229,7 @@ export const waitAgainScript = load<
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  { succeeded: number; overloaded: number; most: number }
+  { succeeded: number; overloaded: number; most: number; active: number | undefined }
 >('adjust-concurrency');
 export const learnRateScript = load<
   [found: string, isNew: 0 | 1],

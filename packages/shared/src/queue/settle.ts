@@ -58,6 +58,8 @@ export interface RecordParts {
   /** For the limits per minute; without it there are none. */
   providers?: ReadonlyMap<string, ProviderConfig>;
   announced?: Pick<AnnouncedLimits, 'of'>;
+  /** Set in a cell of several shards, which divide the limits of providers (limits/leases.ts). */
+  divided?: { crowded(provider: string): Promise<unknown> };
 }
 
 export function recordParts(

@@ -13,7 +13,8 @@ export interface KeyNames {
    * sealed id of a call in the background. With `:lock` it names the run that has the job, and with `:request` it has a request
    * of more than 12 KB, as bytes. Ours beside BullMQ's: `fair` (virtual time, turns), `limit:…` (what was reserved of a limit
    * per minute), `lanes` and `due` (jobs that wait for a limit), `pool` (calls of each provider key) and `take:<worker>` (the
-   * token of a worker's last take).
+   * token of a worker's last take). With several shards `grants` has the shard's parts of limits, and `leases`, of the control
+   * keys, what every shard has (limits/leases.ts).
    */
   queueKey(provider: string, key: string): string;
   /** Provider, key and model → the limits that the provider announces. All users of deploy/redis may write it. */

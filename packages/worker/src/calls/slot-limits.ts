@@ -4,6 +4,7 @@
  * it does with a number that was set. While a found number is in use, it tells sooner.
  */
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { Leases } from '@sluice/shared/limits/leases';
 import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
@@ -21,6 +22,8 @@ interface Seen {
 
 export interface SlotLimitsParts {
   queue: Pick<ChatQueue, 'of' | 'adjustConcurrency'>;
+  /** Set in a cell of several shards: the number is found for all of them, and lent to each. */
+  leases?: Pick<Leases, 'adjustConcurrency'> | undefined;
   config: Pick<GatewayConfig, 'providers'>;
   logger: Logger;
 }
@@ -50,11 +53,12 @@ export class SlotLimits {
 
   /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
   async set(): Promise<void> {
-    const { config, queue } = this.parts;
+    const { config, queue, leases } = this.parts;
     await Promise.all(
-      [...config.providers.values()].map(({ name, concurrency }) =>
-        concurrency === 'auto' ? this.#adjust(name) : queue.of(name).setGlobalConcurrency(concurrency),
-      ),
+      [...config.providers.values()].map(({ name, concurrency }) => {
+        if (concurrency === 'auto') return this.#adjust(name);
+        return leases ? undefined : queue.of(name).setGlobalConcurrency(concurrency);
+      }),
     );
   }
 
@@ -62,7 +66,8 @@ export class SlotLimits {
     const seen = this.#of(provider);
     const { succeeded, overloaded } = seen;
     Object.assign(seen, { succeeded: 0, overloaded: 0, toldAt: performance.now() });
-    Object.assign(seen, await this.parts.queue.adjustConcurrency(provider, { succeeded, overloaded }));
+    const { leases, queue } = this.parts;
+    Object.assign(seen, await (leases ?? queue).adjustConcurrency(provider, { succeeded, overloaded }));
   }
 
   #of(provider: string): Seen {

@@ -11,6 +11,8 @@
 local ARRIVAL_MS = 2000
 local AHEAD_MS = 5000
 local SPACED_AHEAD_MS = 20
+-- A limit of which the shard has too little is looked at again after this time, or when the shard gets more.
+local LENT_AGAIN_MS = 1000
 local MINUTE_MS = 60000
 local WINDOW_TTL_MS = 125000
 
@@ -63,21 +65,41 @@ local function briefly(limit)
   return count, count * MINUTE_MS / limit
 end
 
+-- How much of a limit may be used here, and how much of it in a minute. In a cell of several shards each shard has a part
+-- (limits/leases.ts).
+local function lentOf(bucket)
+  if not bucket[7] then return bucket[3], bucket[3] end
+  if not bucket.cap then
+    local lent = redis.call('HGET', KEYS[1] .. 'grants', string.sub(bucket[1], #KEYS[1] + 1))
+    local cap, pace = string.match(lent or '0 0', '^(%S+) (%S+)$')
+    bucket.cap, bucket.pace = math.min(tonumber(cap), bucket[3]), math.min(tonumber(pace), bucket[3])
+  end
+  return bucket.cap, bucket.pace
+end
+
+-- By how much a call delays the next one.
+local function delayOf(bucket, amount)
+  local _, pace = lentOf(bucket)
+  return amount * MINUTE_MS / (pace > 0 and pace or bucket[3])
+end
+
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
 -- workspace's, and the sixth that the provider counts in less than a minute. Tokens are then spaced out. Of requests, the
--- moments of the last ones are kept, so that what a busy machine has sent late is made up for.
+-- moments of the last ones are kept, so that what a busy machine has sent late is made up for. The seventh is there when shards
+-- divide the limit: the smallest part of its pace.
 local function waitFor(bucket, now)
   local window = readWindow(bucket[1], now)
   -- A limit that is found may have changed since the job was queued (learn-rate.lua).
   if window.found then bucket[3] = window.found end
-  local limit = bucket[3]
+  local limit, rate = lentOf(bucket)
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
+  if amount > limit or rate <= 0 then return LENT_AGAIN_MS, window end
   local ahead, brief = SPACED_AHEAD_MS, 0
   if bucket[6] ~= 1 then
-    ahead = math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit)
+    ahead = math.max(AHEAD_MS, 2 * amount * MINUTE_MS / rate)
   elseif bucket[2] == 'r' then
-    local count, ms = briefly(limit)
+    local count, ms = briefly(rate)
     ahead = ms
     local last = tonumber(redis.call('LINDEX', bucket[1] .. ':last', count - 1))
     if last then brief = math.min(last, now) + ms - now end
@@ -101,7 +123,7 @@ local function reserve(jobKey, plan, now)
     local bucket, window = each[1], each[2]
     local amount, key = amountOf(bucket), window.key
     redis.call('HINCRBY', key, slot, amount)
-    local pace = math.max(window.pace, now) + amount * MINUTE_MS / bucket[3]
+    local pace = math.max(window.pace, now) + delayOf(bucket, amount)
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
     if bucket[6] == 1 and bucket[2] == 'r' then
@@ -184,10 +206,11 @@ local function bucketsOf(rate, keyName)
   return buckets
 end
 
-local function charge(key, slot, limit, amount)
+local function charge(bucket, slot, amount)
+  local key = bucket[1]
   redis.call('HINCRBY', key, slotField(slot), amount)
   redis.call('HINCRBY', key, 's', amount)
-  redis.call('HINCRBYFLOAT', key, 'p', string.format('%.3f', amount * MINUTE_MS / limit))
+  redis.call('HINCRBYFLOAT', key, 'p', string.format('%.3f', delayOf(bucket, amount)))
   redis.call('PEXPIRE', key, WINDOW_TTL_MS)
 end
 
@@ -202,8 +225,9 @@ local function lowerToStated(buckets, left, sentAt, now)
     if narrowest then
       local window = readWindow(narrowest[1], now)
       local since = math.max(0, now - sentAt) + SLOT_MS
-      local missing = narrowest[3] * (1 - since / MINUTE_MS) - window.sum - remaining
-      if missing >= 1 then charge(narrowest[1], window.slot, narrowest[3], math.floor(missing)) end
+      -- What other shards have is theirs.
+      local missing = lentOf(narrowest) - narrowest[3] * since / MINUTE_MS - window.sum - remaining
+      if missing >= 1 then charge(narrowest, window.slot, math.floor(missing)) end
     end
   end
 end
@@ -227,7 +251,7 @@ local function correct(buckets, slot, used, now)
         redis.call('HINCRBY', bucket[1], slotField(slot), -before)
         redis.call('HINCRBY', bucket[1], slotField(arrived), before)
       end
-      charge(bucket[1], arrived, bucket[3], more)
+      charge(bucket, arrived, more)
       isLess = isLess or more < 0
     end
   end
@@ -309,7 +333,7 @@ end
 -- Returns which part of a minute the job takes of the tightest of these limits, in ms.
 local function shareOf(buckets)
   local share = 0
-  for _, bucket in ipairs(buckets) do share = math.max(share, amountOf(bucket) * MINUTE_MS / bucket[3]) end
+  for _, bucket in ipairs(buckets) do share = math.max(share, delayOf(bucket, amountOf(bucket))) end
   return share
 end
 

@@ -55,24 +55,29 @@ local function rankedSteps(q)
 end
 
 local function take(q, token, lockMs, most)
-  local paused, limit, max, hasLanes, hasPlanned =
-    unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency', 'max', 'lanes', 'planned'))
+  local paused, limit, max, hasLanes, hasPlanned, lease =
+    unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency', 'max', 'lanes', 'planned', 'lease'))
   if max then return 'stock' end
   local taken = {0}
   if paused then return taken end
+  -- Only limits per minute, delays and leases need the cell's time.
+  local now, time
+  if lease then
+    -- In a cell of several shards the limits of this one are lent to it (limits/leases.ts).
+    now = readClock()
+    if tonumber(lease) <= now then limit = 0 end
+  end
   local room, free, spare = tonumber(most), math.huge, math.huge
   if limit then
     local active = redis.call('LLEN', q .. 'active')
     free, spare = tonumber(limit) - active, slotsOf(limit, BACKGROUND) - active
     room = math.min(room, free)
   end
-  -- Only limits per minute and delays need the cell's time.
-  local now, time
   local lowest, isEmpty, popRanked, lowestClass
   local ranked, open, parked = {}, {}, 0
   local nextDelayed
   if redis.call('EXISTS', q .. 'delayed') == 1 then
-    now = readClock()
+    now = now or readClock()
     -- Delayed jobs whose time has come are first in line. They are not left to BullMQ's script, which knows neither limits per
     -- minute nor keys. Returns in how many ms the next one is due.
     local function undelay(q, now)
