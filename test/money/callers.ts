@@ -86,10 +86,11 @@ export async function createCallers(gateway: Gateway, { callers, calls, say }: L
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
   };
+  const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key });
+  const lines = Array.from({ length: BATCH_LINES }, (_, i) => line(`line-${i}`, 'Hello'));
+  // Before the others begin: while a thousand do, this process would send the file too slowly.
+  const { id } = await createBatch(client, toJsonl(lines));
   const batch = async () => {
-    const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key });
-    const lines = Array.from({ length: BATCH_LINES }, (_, i) => line(`line-${i}`, 'Hello'));
-    const { id } = await createBatch(client, toJsonl(lines));
     const ended = await batchEnd(client, id);
     const results = await readResults(client, ended.output_file_id);
     tally.sent += BATCH_LINES;
