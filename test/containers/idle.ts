@@ -28,7 +28,7 @@ export async function measureIdle(stack: Stack): Promise<string> {
 function cpuNs(id: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const path = `/containers/${id}/stats?stream=false&one-shot=true`;
-    const asked = request({ socketPath: '/var/run/docker.sock', path }, (response) => {
+    const asked = request({ socketPath: '/var/run/docker.sock', path, agent: false }, (response) => {
       json(response).then((body) => {
         const { cpu_stats } = body as { cpu_stats: { cpu_usage: { total_usage: number } } };
         resolve(cpu_stats.cpu_usage.total_usage);

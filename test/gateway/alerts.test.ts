@@ -329,7 +329,7 @@ async function createAlerts(
     figures: { find: async () => [...found] },
     webhooks: { allowPrivate, timeoutMs: 60_000, firstRetryMs: 10 },
     // The test itself says when it looks.
-    times: { lookMs: 3_600_000, figuresMs: 1, ...times },
+    times: { lookMs: 3_600_000, figuresMs: 1, ...times } as AlertTimes,
   };
   const alerts = new Alerts(parts);
   const look = async () => {
@@ -337,13 +337,15 @@ async function createAlerts(
     await until('a turn', async () => (await redis.exists(names.alertTurn)) === 0);
     await alerts.look();
   };
-  return { alerts, store, found, look, another: () => new Alerts(parts) };
+  return { alerts, store, found, look, times: parts.times, another: () => new Alerts(parts) };
 }
 
 test.serial('a figure that goes up and down is one firing, and a later one is told again', async (t) => {
   const path = '/flapping';
-  const overAfterMs = 300;
-  const { alerts, store, found, look } = await createAlerts('alerts-1', { times: { overAfterMs } });
+  // The test says when it has been over for long enough.
+  const { alerts, store, found, look, times } = await createAlerts('alerts-1', {
+    times: { overAfterMs: 3_600_000 },
+  });
   await store.add({ when: 'provider_down', webhook: receiver.url(path) }, 1);
   const open = { subject: 'openai', value: null, text: 'openai is down' };
   found.push(open);
@@ -354,6 +356,7 @@ test.serial('a figure that goes up and down is one firing, and a later one is to
   await look();
   t.is((await store.firings()).length, 1);
   found.pop();
+  times.overAfterMs = 0;
   await until('its end', async () => {
     await look();
     return (await store.firings()).length === 0;

@@ -153,31 +153,41 @@ async function walk(page: Page): Promise<string[]> {
 
 /** Opens what the button opens, and comes back. Undefined: it opens nothing. */
 async function tryButton(page: Page, place: string, button: string): Promise<string[] | undefined> {
+  if (!(await openBy(page, place, button))) return undefined;
+  const wrong = await walk(page);
+  await page.keyboard.press('Escape');
+  await waitForNoDialog(page);
+  const back = await focused(page);
+  if (back !== button) wrong.push(`Escape leads to “${back}”`);
+  if (await openBy(page, place, button)) {
+    const field = page
+      .locator('dialog[open] form:has(button[type=submit])')
+      .locator('input:not([type]), input[type=text]')
+      .locator('visible=true')
+      .first();
+    if ((await field.count()) > 0) {
+      await page.evaluate(watchSubmit);
+      await field.focus();
+      await page.keyboard.press('Enter');
+      if (!(await page.evaluate('submitted'))) wrong.push('Enter in a field does not send the form');
+    }
+  }
+  return wrong;
+}
+
+async function openBy(page: Page, place: string, button: string): Promise<boolean> {
   await go(page, place);
   const opener = (await clickable(page)).getByText(button, { exact: true }).first();
-  if ((await opener.count()) === 0) return undefined;
+  if ((await opener.count()) === 0) return false;
   await opener.focus();
   await page.keyboard.press('Enter');
   await drawn(page);
-  const dialog = page.locator('dialog[open]');
-  if ((await dialog.count()) === 0) return undefined;
-  const wrong = await walk(page);
-  const field = dialog
-    .locator('form:has(button[type=submit]) input:not([type]), form input[type=text]')
-    .first();
-  if ((await field.count()) > 0 && (await field.isVisible())) {
-    await page.evaluate(watchSubmit);
-    await field.focus();
-    await page.keyboard.press('Enter');
-    if (!(await page.evaluate('submitted'))) wrong.push('Enter in a field does not send the form');
-    await drawn(page);
-  }
-  if ((await dialog.count()) === 0) return wrong;
-  await page.keyboard.press('Escape');
-  await waitForNoDialog(page);
-  const back = await page.evaluate<string>('document.activeElement.textContent.trim().slice(0, 40)');
-  if (back !== button) wrong.push(`Escape leads to “${back}”`);
-  return wrong;
+  return (await page.locator('dialog[open]').count()) > 0;
+}
+
+/** What the element that has the focus says. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate<string>('document.activeElement.textContent.trim().slice(0, 40)');
 }
 
 function watchSubmit(): void {
@@ -214,4 +224,12 @@ test.serial('every page and dialog can be walked through by keyboard', async (t)
   t.log(dialogs.join('\n'));
   t.true(dialogs.length >= 10);
   t.deepEqual(wrong, []);
+});
+
+test.serial('after a dialog has done its work the focus is where it was opened', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/routes');
+  t.true(await openBy(page, '#/routes', 'Edit'));
+  await page.getByRole('dialog').getByLabel('Model').first().press('Enter');
+  await waitForNoDialog(page);
+  t.is(await focused(page), 'Edit');
 });

@@ -122,18 +122,24 @@ export class Alerts {
 
   /** Sends everything that is due, some at a time. */
   async sendDue(): Promise<void> {
+    // Mostly there is none, and one question says so.
+    const first = await this.#claim();
+    if (!first) return;
+    const others = Array.from({ length: AT_ONCE - 1 }, () => this.#claim());
     await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        while (await this.#sendNext());
+      [first, ...others].map(async (claimed) => {
+        for (let notice = await claimed; notice; notice = await this.#claim()) await this.#attempt(notice);
       }),
     );
   }
 
-  /** False: nothing is due. */
-  async #sendNext(): Promise<boolean> {
+  #claim(): Promise<Notice | undefined> {
+    const { store, clock } = this.parts;
+    return store.claim(clock.now(), clock.now() + HELD_MS);
+  }
+
+  async #attempt(notice: Notice): Promise<void> {
     const { store, clock, webhooks } = this.parts;
-    const notice = await store.claim(clock.now(), clock.now() + HELD_MS);
-    if (!notice) return false;
     const { as, outcome } = await this.#send(notice, await store.find(notice.alert));
     const now = clock.now();
     const attempts = notice.attempts + 1;
@@ -147,7 +153,6 @@ export class Alerts {
           ? { ...tried, state: 'failed' }
           : { ...tried, nextAt: now + waitMs },
     );
-    return true;
   }
 
   async #send(notice: Notice, alert: Alert | undefined): Promise<SendOutcome> {

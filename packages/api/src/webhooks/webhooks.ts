@@ -37,7 +37,7 @@ const MOST_FAILURES = 1_000;
 const LOCK_MS = 15_000;
 const STALLED_INTERVAL_MS = 5_000;
 /** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
-const LOOK_EVERY_S = 1;
+const LOOK_EVERY_S = BLOCK_MS / 1000;
 
 export type DeliveryOutcome = 'delivered' | 'failed' | 'given_up' | 'dropped';
 
