@@ -98,6 +98,9 @@ test('a refusal that names a limit sets it, and stops all calls for a moment', a
   t.is(await own.refuse({ named: 600, sentAt: 0 }), 'held');
   t.is((await own.kept()).limit, 588, 'a call that was sent before says nothing');
   t.is(own.announced.of(...SUBJECT)?.r?.limit, 588);
+  t.is(await own.refuse({ named: 600 }), 'held');
+  t.is(await own.refuse({ named: 600 }), 'unknown', 'nothing passes, so nobody waits');
+  t.is((await own.kept()).limit, 588);
   t.is(own.announced.of('anthropic', '', 'gpt-4o-mini'), undefined);
 });
 
@@ -129,15 +132,16 @@ test('a limit that is refused again is lowered: a little where it was named, els
 
 test('a limit that nobody names is what passes between two refusals, if enough do', async (t) => {
   const own = learner(await bench.cell());
-  t.is(await own.refuse(), 'counted');
+  t.is(await own.refuse(), 'unknown');
   await own.age(30_000);
   await own.pass(10, 10_000);
-  t.is(await own.refuse(), 'counted', 'ten calls say nothing');
+  t.is(await own.refuse(), 'unknown', 'ten calls say nothing');
   await own.age(30_000);
   await own.pass(101, 10_000);
   t.is(await own.refuse(), 'new');
   const { limit } = await own.kept();
-  t.true(limit >= 190 && limit <= 200, `${limit} a minute`);
+  // At least as many as in a minute, however long this took.
+  t.true(limit >= 98 && limit <= 200, `${limit} a minute`);
 });
 
 test('a limit is raised while calls wait for it, never beyond what was named, and less often where that fails', async (t) => {

@@ -32,8 +32,8 @@ export interface RefusedCall {
   isCounted: boolean;
 }
 
-/** `counted`: the limit is not known yet. `new`: it was not known before. `held`: calls wait for it. */
-export type Learned = 'counted' | 'new' | 'held';
+/** `unknown`: the limit is not known yet, or nothing passes. `new`: it was not known before. `held`: calls wait for it. */
+export type Learned = 'unknown' | 'new' | 'held';
 
 export class FoundRates {
   constructor(
@@ -46,7 +46,7 @@ export class FoundRates {
   /** The provider has refused a call for a limit of this type. Undefined: too many limits are kept already. */
   async refused(subject: RateSubject, type: BucketType, call: RefusedCall): Promise<Learned | undefined> {
     const { named, amount, sentAt, toldMs, isCounted } = call;
-    const [text, isNew] = await learnRateScript(this.redis, this.#keysOf(subject, type), {
+    const [text, news] = await learnRateScript(this.redis, this.#keysOf(subject, type), {
       field: foundField(subject, type),
       refused: 1,
       named: named ?? '',
@@ -60,8 +60,8 @@ export class FoundRates {
     if (text === '') return undefined;
     const rate = JSON.parse(text) as FoundRate;
     this.announced.take(subject, type, rate);
-    if (rate.limit === 0) return 'counted';
-    return isNew ? 'new' : 'held';
+    if (rate.limit === 0 || news === 'stuck') return 'unknown';
+    return news === 'new' ? 'new' : 'held';
   }
 
   /** Reads what others have found, and raises what has held for long enough. */

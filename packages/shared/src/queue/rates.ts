@@ -185,7 +185,8 @@ function withAnnounced(
     const set = own.filter((bucket) => bucket[1] === type);
     if (set.length === 0)
       set.push([announcedKey(key, model, type, sourceOf(rate)), type, perMinute(rate), amounts[type]]);
-    if (rate.found || isShortWindow(rate.windowMs))
+    // A limit that is not known yet is only counted.
+    if (rate.limit > 0 && (rate.found || isShortWindow(rate.windowMs)))
       for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: 1 });
     for (const bucket of set) if (!own.includes(bucket)) own.push(bucket);
   }

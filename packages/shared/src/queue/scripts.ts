@@ -232,7 +232,7 @@ export const adjustConcurrencyScript = load<
   { succeeded: number; overloaded: number; most: number; active: number | undefined }
 >('adjust-concurrency');
 export const learnRateScript = load<
-  [found: string, isNew: 0 | 1],
+  [found: string, news: 'new' | 'stuck' | ''],
   { limits: string; window: string },
   {
     field: string;

@@ -4,7 +4,8 @@
 -- `gap`, how long it is left alone after a refusal; `step`, how often it was raised since; `hold`, for how long the last refusal
 -- stopped all calls; `ahead`, what was under way then. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
 --
--- `refused` is '' when a worker looks whether the limit may be raised. Returns what is known, and 1 when the limit was just found.
+-- `refused` is '' when a worker looks whether the limit may be raised. Returns what is known, and `new` when
+-- the limit was just found, or `stuck` when nothing has passed for long.
 
 -- INCLUDE: parts/layout.lua
 -- KEYS: limits, window
@@ -21,6 +22,8 @@ local ENOUGH = 16
 local LEAST_OF_NAMED = 0.125
 local FIRST_HOLD_MS = 1000
 local LONGEST_HOLD_MS = 30000
+-- After a longer one, the provider has refused three times without letting anything pass.
+local STUCK_MS = 2000
 local FIRST_GAP_MS = 20000
 local LONGEST_GAP_MS = 160000
 local HELD_MS = 2000
@@ -35,7 +38,7 @@ local text = redis.call('HGET', limits, field)
 local found = text and cjson.decode(text)
 -- The clock was far ahead, or nobody was refused for long.
 if found and math.abs(now - found.at) > KEPT_MS then found = nil end
-local isNew = false
+local isNew, isStuck = false, false
 
 local function keep()
   found.at = now
@@ -45,7 +48,7 @@ local function keep()
     redis.call('HSET', window, 'l', found.limit)
     redis.call('PEXPIRE', window, WINDOW_TTL_MS)
   end
-  return {kept, isNew and 1 or 0}
+  return {kept, isNew and 'new' or isStuck and 'stuck' or ''}
 end
 
 local function usedSince(moment)
@@ -59,10 +62,10 @@ local function usedSince(moment)
 end
 
 local function raise()
-  if not found then return {'', 0} end
+  if not found then return {'', ''} end
   local pace = tonumber(redis.call('HGET', window, 'p') or 0)
   -- Nobody waits for it.
-  if found.limit == 0 or pace < now - IDLE_MS then return {text, 0} end
+  if found.limit == 0 or pace < now - IDLE_MS then return {text, ''} end
   local due = found.step == 0 and math.max(found.changed, found.refused) + found.gap or found.changed + HELD_MS
   if now >= due and found.limit < (found.top or math.huge) then
     local more = math.max(1, math.floor(FIRST_RAISE * 2 ^ math.min(found.step, MOST_STEPS) * found.limit))
@@ -75,12 +78,12 @@ end
 if refused == '' then return raise() end
 local top = tonumber(named) and math.max(1, math.floor(FILLED * tonumber(named)))
 if not found then
-  if not text and redis.call('HLEN', limits) >= tonumber(most) then return {'', 0} end
+  if not text and #redis.call('HVALS', limits) >= tonumber(most) then return {'', ''} end
   found = {limit = 0, changed = now, refused = 0, why = 'refused', gap = FIRST_GAP_MS, step = 0, hold = 0}
 end
 -- A call that was sent before the last change, or that nobody counted, says nothing about it.
 local saysNothing = found.limit > 0 and (tonumber(sentAt) < found.changed or isCounted == '')
-if saysNothing and (not top or top == found.top) then return {text, 0} end
+if saysNothing and (not top or top == found.top) then return {text, ''} end
 
 local before, passed = found.limit, 0
 if top and top ~= found.top then
@@ -110,6 +113,7 @@ if found.limit > 0 then
   local hold = passed > 0 and not isNew and amount * MINUTE_MS / found.limit
     or math.max(FIRST_HOLD_MS, 2 * found.hold)
   found.hold = passed > 0 and 0 or math.min(hold, LONGEST_HOLD_MS)
+  isStuck = found.hold > STUCK_MS
   -- Requests may be ahead of the pace by a second's worth (briefly of parts/rates.lua).
   local ahead = isRequests == '' and 0 or math.ceil(found.limit / 60) * MINUTE_MS / found.limit
   local pace = now + ahead + math.max(math.min(hold, LONGEST_HOLD_MS), tonumber(told))

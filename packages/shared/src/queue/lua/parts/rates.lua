@@ -101,8 +101,8 @@ local function waitFor(bucket, now)
   elseif bucket[2] == 'r' then
     local count, ms = briefly(rate)
     ahead = ms
-    local last = tonumber(redis.call('LINDEX', bucket[1] .. ':last', count - 1))
-    if last then brief = math.min(last, now) + ms - now end
+    local last = redis.call('ZRANGE', bucket[1] .. ':last', -count, -count, 'WITHSCORES')[2]
+    if last then brief = math.min(tonumber(last), now) + ms - now end
   end
   local wait = math.max(0, window.pace - now - ahead, brief)
   local excess = window.sum + amount - limit
@@ -127,8 +127,8 @@ local function reserve(jobKey, plan, now)
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
     if bucket[6] == 1 and bucket[2] == 'r' then
-      redis.call('LPUSH', key .. ':last', string.format('%.0f', now))
-      redis.call('LTRIM', key .. ':last', 0, 2 * briefly(bucket[3]))
+      redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. string.format(' %.0f', now))
+      redis.call('ZREMRANGEBYRANK', key .. ':last', 0, -2 * briefly(bucket[3]))
       redis.call('PEXPIRE', key .. ':last', WINDOW_TTL_MS)
     end
   end
