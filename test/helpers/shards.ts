@@ -123,7 +123,7 @@ export class Shard implements LeaseShard {
       const [grantsText] = await divideScript(
         redis,
         { queue: control.queueKey(PROVIDER, '') },
-        { shard: this.id, shards: shards.length, worker: 'any', concurrency, holdMs: HOLD_MS, reportText },
+        { shard: this.id, shards: shards.length, worker: 'one', concurrency, holdMs: HOLD_MS, reportText },
       );
       yield;
       [askedAt, reportText] = await applyScript(this.redis, here, { askedAt, grantsText });

@@ -18,6 +18,8 @@ interface ShardsCase {
   upstream: StrictLimits;
   promptChars: number;
   maxTokens: number;
+  /** How far slots are used depends on how fast this machine fills them again. */
+  isRate: boolean;
   /** The part of what the upstream allows that was used, in percent. */
   used(tally: ShardsTally, ms: number): number;
 }
@@ -59,6 +61,7 @@ export const SHARDS_CASES: readonly ShardsCase[] = [
     upstream: { tokensPerMinute: TOKENS },
     promptChars: 2_000,
     maxTokens: 500,
+    isRate: true,
     used: ({ counted }, ms) => perMinute(counted.tokens, TOKENS, ms),
   },
   {
@@ -67,6 +70,7 @@ export const SHARDS_CASES: readonly ShardsCase[] = [
     upstream: { requestsPerMinute: REQUESTS },
     promptChars: 400,
     maxTokens: 100,
+    isRate: true,
     used: ({ counted }, ms) => perMinute(counted.requests, REQUESTS, ms),
   },
   {
@@ -75,6 +79,7 @@ export const SHARDS_CASES: readonly ShardsCase[] = [
     upstream: { tokensPerMinute: TOKENS },
     promptChars: 2_000,
     maxTokens: 500,
+    isRate: true,
     used: ({ counted }, ms) => perMinute(counted.tokens, KEYS.length * TOKENS, ms),
   },
   {
@@ -83,6 +88,7 @@ export const SHARDS_CASES: readonly ShardsCase[] = [
     upstream: { concurrent: SLOTS },
     promptChars: 400,
     maxTokens: 100,
+    isRate: false,
     used: ({ busyMs }, ms) => (100 * busyMs) / (SLOTS * ms),
   },
 ];

@@ -620,8 +620,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/leases',
     file: 'packages/shared/src/limits/lua/apply.lua',
-    from: 'grants.version >= version and leaseEnd > now',
-    to: 'grants.version >= version',
+    from: 'local leaseEnd = tonumber(askedAt) + LEASE_MS',
+    to: 'local leaseEnd = now + LEASE_MS',
   },
   {
     test: 'gateway/leases',
