@@ -21,6 +21,7 @@ import { RedisClock } from '@sluice/shared/redis/clock';
 import { withCell } from '@sluice/shared/redis/cluster';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { namesOfShard } from '@sluice/shared/redis/shard';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -187,7 +188,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
   const digests = new KeyDigests(readEnv(env, pepperEnv).KEY_PEPPER);
-  await applyConfig(config, { ...env, ...keyEnv }, new Directory(redis, names), clock, digests);
+  const shards = Array.from({ length: Number(env.SLUICE_SHARDS ?? 1) }, (_, id) => ({
+    id,
+    redis,
+    names: namesOfShard(cell, id),
+  }));
+  const directory = new Directory(redis, names, shards);
+  await applyConfig(config, { ...env, ...keyEnv }, directory, clock, digests);
 
   const printed: string[] = [];
   const apis: TestProcess[] = [];
@@ -296,12 +303,16 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return answer;
     },
     async backlog(provider) {
-      const plain = await redis.llen(names.queueKey(provider, 'wait'));
-      return plain + (await redis.zcard(names.queueKey(provider, 'prioritized')));
+      let jobs = 0;
+      for (const { names } of shards) {
+        jobs += await redis.llen(names.queueKey(provider, 'wait'));
+        jobs += await redis.zcard(names.queueKey(provider, 'prioritized'));
+      }
+      return jobs;
     },
     async log() {
-      const entries = await redis.xrange(names.requestLog, '-', '+');
-      return entries.map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
+      const logs = await Promise.all(shards.map((shard) => redis.xrange(shard.names.requestLog, '-', '+')));
+      return logs.flat().map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
     },
     output: () => printed.join(''),
     stop,

@@ -11,12 +11,11 @@ export interface AdminContext
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
     Pick<ApiParts, 'findInFile'>,
     Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
-    Pick<
-      ApiParts,
-      'announced' | 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'quotes' | 'webhooks'
-    > {
+    Pick<ApiParts, 'announced' | 'coolDowns' | 'circuits' | 'presence' | 'neighbours' | 'shards'> {
   config: GatewayConfig;
-  chat: ChatParts;
+  /** Of each shard. */
+  chats: readonly ChatParts[];
+  cache: ApiParts['directory'];
   countWrongKey(listener: string): void;
   countSignIn(way: string, outcome: string): void;
   publicUrl(): string;

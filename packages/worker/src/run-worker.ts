@@ -16,7 +16,7 @@ import type { Started } from '@sluice/shared/process/run-process';
 import { needsSimulator, priceSimulated, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { withCell } from '@sluice/shared/redis/cluster';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
-import { workerEnv } from './env.js';
+import { servedShards, workerEnv } from './env.js';
 import type { LockTimes } from './jobs/chat-worker.js';
 import { startWorker } from './worker.js';
 
@@ -55,6 +55,8 @@ export async function runWorker(
     startWorker({
       redisUrl,
       cell: env.SLUICE_CELL,
+      shards: env.SLUICE_SHARDS,
+      served: servedShards(env.WORKER_SHARDS, env.SLUICE_SHARDS),
       live,
       payloadKeys: env.PAYLOAD_KEY,
       topWorkspaces: env.METRICS_TOP_WORKSPACES,

@@ -3,7 +3,7 @@ import { dayOf } from '@sluice/shared/calendar';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { ledgerRow } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { ENOUGH_ANSWERS, type PastUse } from '@sluice/shared/registry/line-estimate';
 import type { Redis } from 'ioredis';
 
@@ -29,7 +29,7 @@ export class PastUses {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly clock: Clock,
   ) {}
 

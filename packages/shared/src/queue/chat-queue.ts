@@ -476,8 +476,8 @@ export class ChatQueue {
   }
 
   #rateOf(job: ChatJob): string {
-    const { announced, names, providers } = this.parts;
-    return rateOf(job, providers?.get(providerOf(job)), names, announced);
+    const { announced, names, providers, limitShare } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names, announced, limitShare);
   }
 
   /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */

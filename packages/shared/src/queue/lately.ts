@@ -3,7 +3,7 @@
  * log, so that all processes know the same, and only while somebody asks. What it remembers is bounded.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { ChainEntry } from './job.js';
 import type { LogEntry } from './request-log.js';
 
@@ -31,7 +31,7 @@ export class Lately {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: Pick<KeyNames, 'requestLog'>,
+    private readonly names: Pick<ShardNames, 'requestLog'>,
   ) {}
 
   /** Takes up the newest entries of the log, unless that was done a moment ago. */

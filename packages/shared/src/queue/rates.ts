@@ -1,7 +1,7 @@
 /** The limits per minute and the provider keys at which a job has to find room. lua/parts/rates.lua reads them. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/provider.js';
 import { isAllowed } from '../directory/allowed-models.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';
 import {
   type AnnouncedLimits,
@@ -12,6 +12,7 @@ import {
   type RateSubject,
 } from './announced-limits.js';
 import type { ChatJob } from './job.js';
+import type { LimitShare } from './limit-share.js';
 
 export type { BucketType };
 
@@ -40,8 +41,9 @@ const LONGEST_WAIT_FOR_FIRST_MS = 300_000;
 export function rateOf(
   job: ChatJob,
   provider: ProviderConfig | undefined,
-  names: KeyNames,
+  names: ShardNames,
   announced?: Pick<AnnouncedLimits, 'of'>,
+  share?: LimitShare,
 ): string {
   const { limits, keys = [] } = provider ?? {};
   const { prefix } = job;
@@ -57,10 +59,11 @@ export function rateOf(
     model,
     estimate,
   );
+  if (share) shareOut(own, share);
   if (job.tokensPerMinute !== undefined) {
     own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amountsOf(estimate).t, 1]);
   }
-  const pool = keys.map((key) => [
+  const pool = keys.map((key): [name: string, weight: number, buckets: Bucket[]] => [
     key.name,
     key.weight ?? 0,
     withAnnounced(
@@ -71,6 +74,7 @@ export function rateOf(
       estimate,
     ),
   ]);
+  if (share) for (const [, , buckets] of pool) shareOut(buckets, share);
   const lane = own.map(([key]) => key).join(' ') || model;
   const rate: unknown[] = [lane, Math.ceil(job.waitUntil), own, pool];
   if (prefix !== undefined) {
@@ -80,6 +84,11 @@ export function rateOf(
     rate[4] = [names.prefixes(job.workspace), prefix, entryName(name, model), waitMs];
   }
   return JSON.stringify(rate);
+}
+
+/** A workspace's own limit is not among these: all its requests are in one shard. */
+function shareOut(buckets: readonly Bucket[], share: LimitShare): void {
+  for (const bucket of buckets) bucket[2] = share.of(bucket[2]);
 }
 
 /** The lines of a batch and requests in the background wait for the first of their prefix. A caller who waits does not. */
@@ -95,7 +104,7 @@ export function entryName(provider: string, model: string): string {
 }
 
 /** Where the limits of a provider, or of one of its keys, begin. */
-export function limitKey(names: KeyNames, provider: string, key?: string): string {
+export function limitKey(names: ShardNames, provider: string, key?: string): string {
   return names.queueKey(provider, key === undefined ? 'limit' : `limit:${key}`);
 }
 

@@ -3,9 +3,10 @@ import { dayOf, monthOf } from '../calendar.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { AnnouncedLimits } from './announced-limits.js';
 import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';
+import type { LimitShare } from './limit-share.js';
 import { refusalRow } from './refusals.js';
 import type { LogEntry } from './request-log.js';
 import { estimatedMonth, reservationOf } from './workspace-limits.js';
@@ -52,21 +53,25 @@ export interface NextEntry {
 }
 
 export interface RecordParts {
-  names: KeyNames;
+  names: ShardNames;
   /** The most bytes of answers to Idempotency-Keys that a workspace keeps. */
   keptAnswerBytes: number;
   /** For the limits per minute; without it there are none. */
   providers?: ReadonlyMap<string, ProviderConfig>;
   announced?: Pick<AnnouncedLimits, 'of'>;
+  /** The part of a provider's limits that holds in this shard; without it the whole. */
+  limitShare?: LimitShare;
 }
 
 export function recordParts(
-  names: KeyNames,
+  names: ShardNames,
   { request, providers }: GatewayConfig,
   announced?: AnnouncedLimits,
+  limitShare?: LimitShare,
 ): RecordParts {
   const parts: RecordParts = { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
   if (announced) parts.announced = announced;
+  if (limitShare) parts.limitShare = limitShare;
   return parts;
 }
 
@@ -136,7 +141,7 @@ export interface SettleArgs {
 export function settleKeys(
   { job, log, isCounted, wasNeverQueued }: Settlement,
   queue: string,
-  names: KeyNames,
+  names: ShardNames,
 ): SettleKeys {
   const { workspace, requestId, idempotency, batch, reserved } = job;
   const hasMore = reserved !== undefined || idempotency !== undefined || batch !== undefined;

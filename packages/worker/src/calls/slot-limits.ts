@@ -7,6 +7,7 @@ import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import type { LimitShare } from '@sluice/shared/queue/limit-share';
 
 const SOONEST_MS = 250;
 
@@ -23,6 +24,8 @@ export interface SlotLimitsParts {
   queue: Pick<ChatQueue, 'of' | 'adjustConcurrency'>;
   config: Pick<GatewayConfig, 'providers'>;
   logger: Logger;
+  /** The part of a set number that holds in this queue's shard; without it the whole. */
+  limitShare?: LimitShare | undefined;
 }
 
 export class SlotLimits {
@@ -50,10 +53,12 @@ export class SlotLimits {
 
   /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
   async set(): Promise<void> {
-    const { config, queue } = this.parts;
+    const { config, queue, limitShare } = this.parts;
     await Promise.all(
       [...config.providers.values()].map(({ name, concurrency }) =>
-        concurrency === 'auto' ? this.#adjust(name) : queue.of(name).setGlobalConcurrency(concurrency),
+        concurrency === 'auto'
+          ? this.#adjust(name)
+          : queue.of(name).setGlobalConcurrency(limitShare?.of(concurrency) ?? concurrency),
       ),
     );
   }
