@@ -21,7 +21,8 @@ import { RedisClock } from '@sluice/shared/redis/clock';
 import { withCell } from '@sluice/shared/redis/cluster';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import { namesOfShard } from '@sluice/shared/redis/shard';
+import { connectShards } from '@sluice/shared/redis/connect-shards';
+import { namesOfShard, type ShardKeys } from '@sluice/shared/redis/shard';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -92,7 +93,9 @@ export interface Gateway {
   /** Starts Redis again on its data and port, after it was stopped. */
   restartRedis(port: number): Promise<void>;
   cell: string;
+  /** Of the control keys and the first shard. */
   names: KeyNames;
+  shards: readonly ShardKeys[];
   /** Its gateway.yaml. */
   configPath: string;
   apis: TestProcess[];
@@ -188,10 +191,17 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
   const digests = new KeyDigests(readEnv(env, pepperEnv).KEY_PEPPER);
-  const shards = Array.from({ length: Number(env.SLUICE_SHARDS ?? 1) }, (_, id) => ({
+  const ids = Array.from({ length: Number(env.SLUICE_SHARDS ?? 1) }, (_, id) => id);
+  const redisUrl = withCell(redisServer.url, cell);
+  const connections = connectShards({ redisUrl, cell }, ids, connectPatiently, redis);
+  // The connection of the first may change (`lookInto`).
+  const shards = ids.map((id) => ({
     id,
-    redis,
     names: namesOfShard(cell, id),
+    get redis() {
+      const own = connections[id] as Redis;
+      return own === connections[0] ? redis : own;
+    },
   }));
   const directory = new Directory(redis, names, shards);
   await applyConfig(config, { ...env, ...keyEnv }, directory, clock, digests);
@@ -232,8 +242,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const stop = async () => {
     await Promise.all(apis.map((api) => api.end()));
     await Promise.all(workers.map((worker) => worker.end()));
-    if (!ownRedis) await removeCell(redis, cell);
-    redis.disconnect();
+    if (!ownRedis) for (const each of new Set(shards.map((shard) => shard.redis))) await removeCell(each, cell);
+    for (const shard of shards) shard.redis.disconnect();
     await simulator.close();
     await redisServerNow.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -275,6 +285,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     },
     cell,
     names,
+    shards,
     configPath,
     async restartRedis(port) {
       redisServerNow = await startTestRedis({
@@ -304,14 +315,14 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     },
     async backlog(provider) {
       let jobs = 0;
-      for (const { names } of shards) {
+      for (const { redis, names } of shards) {
         jobs += await redis.llen(names.queueKey(provider, 'wait'));
         jobs += await redis.zcard(names.queueKey(provider, 'prioritized'));
       }
       return jobs;
     },
     async log() {
-      const logs = await Promise.all(shards.map((shard) => redis.xrange(shard.names.requestLog, '-', '+')));
+      const logs = await Promise.all(shards.map((shard) => shard.redis.xrange(shard.names.requestLog, '-', '+')));
       return logs.flat().map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
     },
     output: () => printed.join(''),

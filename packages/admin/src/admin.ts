@@ -77,7 +77,7 @@ async function createParts(
     const own = connections[i] ?? redis;
     return { ...shard, redis: own, queue: new ChatQueue(own, recordParts(shard.names, config)) };
   });
-  const directory = new Directory(redis, names, all);
+  const directory = new Directory(redis, names, all, () => context.neighbours.shards);
   const shards = new AdminShards(all, directory);
   const log = createLog(shards, context);
   const spend = createSpend(redis, shards, context, log.archive);

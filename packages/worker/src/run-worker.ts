@@ -33,6 +33,7 @@ export async function runWorker(
   { destination, locks }: RunWorkerOptions = {},
 ): Promise<Started> {
   const env = readEnv(environment, workerEnv);
+  const served = servedShards(env.WORKER_SHARDS, env.SLUICE_SHARDS);
   const logger = createLogger('worker', env.LOG_LEVEL, destination);
   if (!destination) logWarningsOfLibraries(logger);
   const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => {
@@ -56,7 +57,7 @@ export async function runWorker(
       redisUrl,
       cell: env.SLUICE_CELL,
       shards: env.SLUICE_SHARDS,
-      served: servedShards(env.WORKER_SHARDS, env.SLUICE_SHARDS),
+      served,
       live,
       payloadKeys: env.PAYLOAD_KEY,
       topWorkspaces: env.METRICS_TOP_WORKSPACES,

@@ -9,6 +9,7 @@ import { Chores } from '@sluice/shared/process/chores';
 import { hearReloads } from '@sluice/shared/process/config-reloads';
 import type { ProviderChange } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
+import { requireShards } from '@sluice/shared/process/shard-agreement';
 import { within } from '@sluice/shared/process/within';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { type Copier, trimLog } from '@sluice/shared/queue/log-trim';
@@ -39,11 +40,9 @@ export interface RunningWorker {
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { live, logger } = options;
   const connections = await connect(options);
-  const added = new AddedProviders(
-    connections.redis,
-    controlNames(options.cell),
-    new Payloads(options.payloadKeys),
-  );
+  const names = controlNames(options.cell);
+  await requireShards(connections.redis, names, options.shards);
+  const added = new AddedProviders(connections.redis, names, new Payloads(options.payloadKeys));
   const takeUpAdded = async () => {
     if (live.config.access.addProviders) await added.takeUp(live, true);
   };

@@ -8,6 +8,7 @@ import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { requireShards } from '@sluice/shared/process/shard-agreement';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
@@ -56,6 +57,7 @@ export async function createCell(options: CellOptions, connections: readonly [Re
   const { payloads, digests } = readSecrets(options);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);
+  await requireShards(redis, names, options.shards);
   const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
   const takeUpAdded = async () => added?.takeUp(live, false);
   await takeUpAdded();

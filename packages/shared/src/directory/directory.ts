@@ -112,6 +112,8 @@ export class Directory {
     private readonly names: ControlNames,
     /** All shards of the cell, in their order. */
     private readonly shards: readonly ShardKeys[],
+    /** How many of them every process knows. A new workspace gets one of these. */
+    private readonly known = () => shards.length,
   ) {}
 
   async version(): Promise<string> {
@@ -340,8 +342,8 @@ export class Directory {
 
   /** In a cell of one shard no record says so. */
   #place(workspace: WorkspaceRecord): WorkspaceRecord {
-    const { length } = this.shards;
-    return length > 1 ? { ...workspace, shard: shardFor(workspace.id, length) } : workspace;
+    const known = Math.min(this.known(), this.shards.length);
+    return known > 1 ? { ...workspace, shard: shardFor(workspace.id, known) } : workspace;
   }
 
   #shardOf({ shard = FIRST_SHARD }: WorkspaceRecord): ShardKeys {

@@ -77,6 +77,8 @@ export interface ControlNames {
   addedProviders: string;
   /** Process id → when it was last seen. */
   processes: string;
+  /** How many shards the cell has. Absent: one. All users of deploy/redis may write it. */
+  shardCount: string;
   /** Whom an unused sign-in link signs in, by the digest of its secret. Ten minutes. */
   signInLink(digest: string): string;
   /** Digest of a session's secret → who is signed in, and until when. */
@@ -251,6 +253,7 @@ export function controlNames(cell: string): ControlNames {
     registryLock: `${prefix}:registry-lock`,
     addedProviders: `${prefix}:added-providers`,
     processes: `${prefix}:processes`,
+    shardCount: `${prefix}:queue:shard-count`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
     sessions: `${prefix}:sessions`,
     adminTokens: `${prefix}:admin-tokens`,
