@@ -133,7 +133,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
   const { redisExtra = [], redisWrapper = [], internals = PATIENT } = options;
   const ownRedis =
-    options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined;
+    options.redisUrl === undefined &&
+    (options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined);
   const redisServer = ownRedis
     ? await startTestRedis({ wrapper: redisWrapper, folder: join(folder, 'redis'), extra: redisExtra })
     : await shareRedis(options.redisUrl);
@@ -242,7 +243,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const stop = async () => {
     await Promise.all(apis.map((api) => api.end()));
     await Promise.all(workers.map((worker) => worker.end()));
-    if (!ownRedis) for (const each of new Set(shards.map((shard) => shard.redis))) await removeCell(each, cell);
+    // Who has brought a Redis stops it.
+    if (!ownRedis && options.redisUrl === undefined) await removeCell(redis, cell);
     for (const shard of shards) shard.redis.disconnect();
     await simulator.close();
     await redisServerNow.stop();

@@ -1,6 +1,6 @@
 /**
- * Every Redis key that the gateway uses, and what is in it. All keys of a cell share one hash tag, so that a script may touch several
- * of them on a Redis Cluster, too. `queue/payload.ts` encrypts requests, answers and error texts.
+ * Every Redis key that the gateway uses, and what is in it. All keys of a shard have one hash tag, so that a script may touch
+ * several of them on a Redis Cluster, too. `queue/payload.ts` encrypts requests, answers and error texts.
  */
 /** Each purpose of files has an order of its own. */
 export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
