@@ -93,34 +93,37 @@ test.serial('fallbacks, Idempotency-Keys and budgets hold in every shard', async
   t.is(callsWith('not paid for'), 0);
 });
 
-test.serial('a batch, a request in the background and a webhook work in a shard that is not the first', async (t) => {
-  const client = sdkFor(gateway, { apiKey: gateway.keys[LAST] ?? '' });
-  const url = receiver.url('/hook');
-  t.is((await admin('POST', `/workspaces/${LAST}/webhooks`, { url })).status, 201);
-  const lines = Array.from({ length: 12 }, (_, i) => line(`line-${i}`, `of the batch ${i}`));
-  const batch = await batchEnd(client, (await createBatch(client, toJsonl(lines))).id);
-  t.like(batch, { status: 'completed', request_counts: { total: 12, completed: 12 } });
-  t.is((await readResults(client, batch.output_file_id)).length, 12);
-  t.deepEqual(
-    (await admin('GET', '/batches')).body.data.map(({ id }: { id: string }) => id),
-    [batch.id],
-  );
-  t.is((await client.files.list()).data.length, 2);
+test.serial(
+  'a batch, a request in the background and a webhook work in a shard that is not the first',
+  async (t) => {
+    const client = sdkFor(gateway, { apiKey: gateway.keys[LAST] ?? '' });
+    const url = receiver.url('/hook');
+    t.is((await admin('POST', `/workspaces/${LAST}/webhooks`, { url })).status, 201);
+    const lines = Array.from({ length: 12 }, (_, i) => line(`line-${i}`, `of the batch ${i}`));
+    const batch = await batchEnd(client, (await createBatch(client, toJsonl(lines))).id);
+    t.like(batch, { status: 'completed', request_counts: { total: 12, completed: 12 } });
+    t.is((await readResults(client, batch.output_file_id)).length, 12);
+    t.deepEqual(
+      (await admin('GET', '/batches')).body.data.map(({ id }: { id: string }) => id),
+      [batch.id],
+    );
+    t.is((await client.files.list()).data.length, 2);
 
-  const accepted = await ask(LAST, 'later', { prefer: 'respond-async' });
-  t.is(accepted.status, 202);
-  const later = () =>
-    fetch(`${gateway.url}${accepted.headers.get('location')}`, {
-      headers: { authorization: `Bearer ${gateway.keys[LAST]}` },
-    });
-  await until('its answer', async () => (await later()).status === 200);
-  await until('both messages', () => receiver.at('/hook').length === 2);
-  const deliveries = (await admin('GET', `/workspaces/${LAST}/webhook-deliveries`)).body.data;
-  t.deepEqual(deliveries.map(({ type }: { type: string }) => type).sort(), [
-    'batch.completed',
-    'request.completed',
-  ]);
-});
+    const accepted = await ask(LAST, 'later', { prefer: 'respond-async' });
+    t.is(accepted.status, 202);
+    const later = () =>
+      fetch(`${gateway.url}${accepted.headers.get('location')}`, {
+        headers: { authorization: `Bearer ${gateway.keys[LAST]}` },
+      });
+    await until('its answer', async () => (await later()).status === 200);
+    await until('both messages', () => receiver.at('/hook').length === 2);
+    const deliveries = (await admin('GET', `/workspaces/${LAST}/webhook-deliveries`)).body.data;
+    t.deepEqual(deliveries.map(({ type }: { type: string }) => type).sort(), [
+      'batch.completed',
+      'request.completed',
+    ]);
+  },
+);
 
 test.serial('the logs of all shards are one log, page by page, and so are spend and figures', async (t) => {
   await Promise.all(OWNERS.flatMap((workspace) => [1, 2, 3, 4, 5].map((i) => ask(workspace, `many ${i}`))));
@@ -197,6 +200,17 @@ test.serial('a paused queue is paused in every shard', async (t) => {
   );
 });
 
+test.serial('the board has the queues of every shard', async (t) => {
+  const response = await fetch(`${gateway.adminUrl}/queues/api/queues`, {
+    headers: { authorization: `Bearer ${gateway.adminToken}` },
+  });
+  const { queues } = (await response.json()) as { queues: { name: string }[] };
+  t.deepEqual(
+    queues.map(({ name }) => name).filter((name) => name.endsWith('openai')),
+    ['openai', 'shard 1: openai', 'shard 2: openai', 'shard 3: openai'],
+  );
+});
+
 test.serial('nothing is left of an erased workspace in any shard', async (t) => {
   const { status, body } = await admin('DELETE', `/workspaces/${LAST}?erase=true`);
   t.is(status, 200);
@@ -211,8 +225,12 @@ test.serial('nothing is left of an erased workspace in any shard', async (t) => 
 
 test.serial('a process that knows fewer shards than the cell does not start, and says why', async (t) => {
   const few = { SLUICE_SHARDS: '2' };
-  await t.throwsAsync(gateway.addWorker(few, OWN), { message: /SLUICE_SHARDS is 2, but this cell has 4 shards/ });
-  await t.throwsAsync(gateway.addApi(few, OWN), { message: /SLUICE_SHARDS is 2, but this cell has 4 shards/ });
+  await t.throwsAsync(gateway.addWorker(few, OWN), {
+    message: /SLUICE_SHARDS is 2, but this cell has 4 shards/,
+  });
+  await t.throwsAsync(gateway.addApi(few, OWN), {
+    message: /SLUICE_SHARDS is 2, but this cell has 4 shards/,
+  });
 });
 
 test.serial('workers that divide the shards serve all of them', async (t) => {
@@ -221,5 +239,7 @@ test.serial('workers that divide the shards serve all of them', async (t) => {
   await gateway.addWorker({ WORKER_SHARDS: '2,3' });
   await before?.end();
   for (const workspace of OWNERS.slice(0, -1)) t.is((await ask(workspace, 'divided')).status, 200);
-  await t.throwsAsync(gateway.addWorker({ WORKER_SHARDS: '3-4' }, OWN), { message: /WORKER_SHARDS: must name/ });
+  await t.throwsAsync(gateway.addWorker({ WORKER_SHARDS: '3-4' }, OWN), {
+    message: /WORKER_SHARDS: must name/,
+  });
 });

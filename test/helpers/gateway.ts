@@ -19,9 +19,9 @@ import { pepperEnv } from '@sluice/shared/process/shared-env';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { withCell } from '@sluice/shared/redis/cluster';
+import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { namesOfShard, type ShardKeys } from '@sluice/shared/redis/shard';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
@@ -324,7 +324,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return jobs;
     },
     async log() {
-      const logs = await Promise.all(shards.map((shard) => shard.redis.xrange(shard.names.requestLog, '-', '+')));
+      const logs = await Promise.all(
+        shards.map((shard) => shard.redis.xrange(shard.names.requestLog, '-', '+')),
+      );
       return logs.flat().map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
     },
     output: () => printed.join(''),
