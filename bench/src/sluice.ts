@@ -110,7 +110,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const names = keyNames(CELL);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);
-  const directory = new Directory(redis, names);
+  const directory = new Directory(redis, names, [{ id: 0, redis, names }]);
   const config = loadConfig(configPath, env);
   await applyConfig(config, { ...env, ...secrets, GATEWAY_KEY: caller.key }, directory, clock, digests);
 

@@ -1,14 +1,17 @@
 #!/bin/sh
 # Starts Redis with the users of users.acl, whose passwords come from the environment, and the name of the cell, too
-# (SLUICE_CELL). Passwords are letters and digits.
+# (SLUICE_CELL). Passwords are letters and digits. With SLUICE_SHARDS above 1 the users have the same rights in every shard.
 # The default user is off and has every right all the same: Redis reads its append-only file as that user, and drops the
 # transactions in it that the user may not make. With a plain `user default off` a restart loses nearly everything.
 set -eu
 umask 077
 users="${TMPDIR:-/tmp}/users.acl"
-sed -e "s/change-me-api/${REDIS_API_PASSWORD:?}/" \
+shards=''
+if [ "${SLUICE_SHARDS:-1}" -gt 1 ]; then shards='s/ \(%R\)\{0,1\}~{sluice}:\([^ ]*\)/& \1~{sluice\/*}:\2/g'; fi
+sed -e "$shards" \
+  -e "s/change-me-api/${REDIS_API_PASSWORD:?}/" \
   -e "s/change-me-admin/${REDIS_ADMIN_PASSWORD:?}/" \
   -e "s/change-me-worker/${REDIS_WORKER_PASSWORD:?}/" \
-  -e "s/{sluice}/{${SLUICE_CELL:-sluice}}/g" \
+  -e "s/{sluice\([}\/]\)/{${SLUICE_CELL:-sluice}\1/g" \
   "$(dirname "$0")/users.acl" > "$users"
 exec redis-server --aclfile "$users" "$@"

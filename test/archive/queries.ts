@@ -132,7 +132,7 @@ function listQuestions(reader: ArchiveReader): Question[] {
     ['the longest of a workspace', { workspace: 'workspace-7' }, 'duration'],
     ['the longest of a key', { key: 'key-33' }, 'duration'],
   ];
-  const boundary = `${now + DAY_MS}-0`;
+  const boundary = [`${now + DAY_MS}-0`];
   return [
     ...questions.map(([name, filter, sort = 'time']): Question => {
       const months = [0, 1 - MONTHS].map((offset) => monthAt(now, offset));

@@ -54,9 +54,9 @@ test('every path and method of the admin listener is in the document, and the re
   const app = createAdminApp({
     hosts: [],
     logger: undefined,
-    chat: {},
+    chats: [{}],
+    config: {},
     queueBoard: () => {},
-    webhooks: {},
     alerts: {},
     audit: { around: () => () => {} },
   } as never);

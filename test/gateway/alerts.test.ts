@@ -438,14 +438,11 @@ test('a batch is late after its hours, and a budget is told from its share on', 
   });
   const figures = new Figures({
     clock: { now: () => now },
-    batches: {
-      active: async () => [],
-      findAll: async () => [
-        batch('batch_1', 'a', 13),
-        batch('batch_2', 'b', 13),
-        batch('batch_3', 'a', 11.9),
-      ],
-    },
+    readActiveBatches: async () => [
+      batch('batch_1', 'a', 13),
+      batch('batch_2', 'b', 13),
+      batch('batch_3', 'a', 11.9),
+    ],
     circuits: { get: (name: string) => ({ state: name === 'openai' ? 'open' : 'failing', until: 0 }) },
     providers: new Map([
       ['openai', {}],

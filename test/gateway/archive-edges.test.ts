@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ArchiveReader } from '@sluice/admin/log/archive-reader';
-import { LogReader } from '@sluice/admin/log/log-reader';
+import { CellLog } from '@sluice/admin/log/cell-log';
 import { RequestSearch } from '@sluice/admin/log/request-search';
 import { ArchiveSpend } from '@sluice/admin/spend/archive-spend';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
@@ -114,7 +114,7 @@ test.serial('a day begins at its first midnight, from PostgreSQL as from Redis',
     const workspace = `midnight-${i}`;
     const daysOf = async (from: string, to: string) => {
       const question = { from, to, timeZone, by: ['day'] as const, filter: { workspace } };
-      const { rows } = await new ArchiveSpend(reader, redis, names).read(question);
+      const { rows } = await new ArchiveSpend(reader, [{ id: 0, redis, names }]).read(question);
       return rows.map(({ group, sums }) => [group.day, sums.requests]);
     };
     const entry = entryOf(workspace, i, Date.parse(moment));
@@ -136,12 +136,12 @@ test.serial('a search says so when neither PostgreSQL nor the index has all entr
       pipeline.xadd(names.requestLog, '*', 'entry', entryOf('lagging', i, Date.now()).text);
     return pipeline.exec();
   };
-  const log = new LogReader(redis, names, 100);
+  const log = new CellLog([{ id: 0, redis, names }], 100);
   t.teardown(async () => {
     log.close();
     await reader.close();
   });
-  const search = new RequestSearch(log, reader, redis, names);
+  const search = new RequestSearch(log, reader);
   const page = () => search.page({ workspace: 'lagging' }, 'cost', 10);
   await redis.xgroup('CREATE', names.requestLog, ARCHIVE_GROUP, '0', 'MKSTREAM');
   await add(500, 0);
@@ -166,6 +166,7 @@ test.serial('no entry leaves the log for a disk before everybody is told that so
     }
   }
   const archiver = new Archiver({
+    shard: 0,
     ...{ redis, names, clock: { now: () => Date.now() }, logger: createLogger('test', 'silent') },
     group: new Group(redis, names, 'me'),
     writer: new EntryWriter(owner, schemaOf('nowhere'), () => {}),

@@ -184,7 +184,7 @@ test.serial(
     let begun = 0;
     const exportAll = async () => {
       const ids: string[] = [];
-      for await (const some of reader.all({}, `${now}-0`, 10)) {
+      for await (const some of reader.all({}, [`${now}-0`], 10)) {
         ids.push(...some.map(({ entry }) => entry.id));
         begun++;
       }

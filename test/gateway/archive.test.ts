@@ -331,7 +331,7 @@ test.serial('a search of many months has one time limit for all of them', async 
   const old = Date.now() - 365 * 86_400_000;
   const entry = { ...sample, served: undefined, id: 'old', acceptedAt: old, settledAt: old };
   await writer.write([{ id: `${old}-0`, text: JSON.stringify(entry) }]);
-  const search = () => reader.page({ user: 'nobody' }, 'time', 10, `${Date.now()}-0`, undefined);
+  const search = () => reader.page({ user: 'nobody' }, 'time', 10, [`${Date.now()}-0`], undefined);
   // When the machine stops for a while, one search may take longer than the limit.
   t.deepEqual(await until('an answer', () => search().catch(() => undefined)), []);
   // Each month takes a sixth of the limit.
@@ -586,7 +586,7 @@ test.serial('the newest entries, which only Redis has, are summed by the same ro
   const reader = new ArchiveReader(postgres.url, 'test');
   t.teardown(() => reader.close());
   const day = new Date(entry?.settledAt ?? 0).toISOString().slice(0, 10);
-  const { rows } = await new ArchiveSpend(reader, gateway.redis, names).read({
+  const { rows } = await new ArchiveSpend(reader, [{ id: 0, redis: gateway.redis, names }]).read({
     ...{ from: day, to: day, timeZone: 'UTC', filter: { workspace: 'tail' } },
     by: ['route', 'tag:e', 'tag:constructor'],
   });

@@ -170,7 +170,7 @@ test.serial('gateway.yaml does not bring a deleted workspace back', async (t) =>
   const { made, notes } = await applyConfig(
     config,
     env,
-    new Directory(redis, names),
+    new Directory(redis, names, [{ id: 0, redis, names }]),
     clock,
     new KeyDigests(readEnv({}, pepperEnv).KEY_PEPPER),
   );

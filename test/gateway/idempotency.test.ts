@@ -51,7 +51,7 @@ function send(text: string, key: string, { api = 0, workspace = 'demo', signal }
 }
 
 async function digestOf(key: string, id = 'demo'): Promise<string> {
-  const workspace = await new Directory(gateway.redis, gateway.names).findWorkspace(id);
+  const workspace = await new Directory(gateway.redis, gateway.names, []).findWorkspace(id);
   return idempotencyDigest(key, { created: workspace?.created ?? 0 });
 }
 

@@ -71,7 +71,7 @@ async function applyWith(gateway: Gateway, pepper: string): Promise<void> {
   };
   const config = loadConfig(gateway.configPath, env);
   const digests = new KeyDigests(readEnv({ KEY_PEPPER: pepper }, pepperEnv).KEY_PEPPER);
-  const directory = new Directory(gateway.redis, gateway.names);
+  const directory = new Directory(gateway.redis, gateway.names, []);
   await applyConfig(config, env, directory, clock, digests);
 }
 

@@ -50,7 +50,7 @@ async function stage(cell: string, maxEntries: number) {
   await redis.hset(names.archive, 'seen:files', now);
   const place = join(folder, cell);
   const writer = (worker: string, store: FileStore = new FolderStore(place), own = redis) =>
-    new LogFiles({ redis: own, names, clock: { now: () => now }, worker, store, maxEntries });
+    new LogFiles({ redis: own, names, clock: { now: () => now }, worker, shard: 0, store, maxEntries });
   const pass = (ms: number) => {
     now += ms;
   };

@@ -74,9 +74,9 @@ test('each process has exactly the metrics that the table gives it', (t) => {
       .filter((name) => name.startsWith('gateway_'))
       .map((name) => name.replace(/_seconds_(?:bucket|sum|count)$/, '_seconds'));
     // These need PostgreSQL, files of the log, tags, budgets of their own, one that is spent, prompts that are kept together, or a
-    // provider with several keys, limits per minute or answers in pieces.
+    // provider with several keys, limits per minute or answers in pieces, or several shards.
     const isElsewhere = (name: string) =>
-      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_|provider_first_token_|budget_|warm_prefix_)/.test(
+      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_|provider_first_token_|budget_|warm_prefix_|shard_)/.test(
         name,
       );
     const expected = definitions

@@ -19,8 +19,10 @@ import { pepperEnv } from '@sluice/shared/process/shared-env';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { withCell } from '@sluice/shared/redis/cluster';
+import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { namesOfShard, type ShardKeys } from '@sluice/shared/redis/shard';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -91,7 +93,9 @@ export interface Gateway {
   /** Starts Redis again on its data and port, after it was stopped. */
   restartRedis(port: number): Promise<void>;
   cell: string;
+  /** Of the control keys and the first shard. */
   names: KeyNames;
+  shards: readonly ShardKeys[];
   /** Its gateway.yaml. */
   configPath: string;
   apis: TestProcess[];
@@ -129,7 +133,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
   const { redisExtra = [], redisWrapper = [], internals = PATIENT } = options;
   const ownRedis =
-    options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined;
+    options.redisUrl === undefined &&
+    (options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined);
   const redisServer = ownRedis
     ? await startTestRedis({ wrapper: redisWrapper, folder: join(folder, 'redis'), extra: redisExtra })
     : await shareRedis(options.redisUrl);
@@ -187,7 +192,20 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
   const digests = new KeyDigests(readEnv(env, pepperEnv).KEY_PEPPER);
-  await applyConfig(config, { ...env, ...keyEnv }, new Directory(redis, names), clock, digests);
+  const ids = Array.from({ length: Number(env.SLUICE_SHARDS ?? 1) }, (_, id) => id);
+  const redisUrl = withCell(redisServer.url, cell);
+  const connections = connectShards({ redisUrl, cell }, ids, connectPatiently, redis);
+  // The connection of the first may change (`lookInto`).
+  const shards = ids.map((id) => ({
+    id,
+    names: namesOfShard(cell, id),
+    get redis() {
+      const own = connections[id] as Redis;
+      return own === connections[0] ? redis : own;
+    },
+  }));
+  const directory = new Directory(redis, names, shards);
+  await applyConfig(config, { ...env, ...keyEnv }, directory, clock, digests);
 
   const printed: string[] = [];
   const apis: TestProcess[] = [];
@@ -225,8 +243,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const stop = async () => {
     await Promise.all(apis.map((api) => api.end()));
     await Promise.all(workers.map((worker) => worker.end()));
-    if (!ownRedis) await removeCell(redis, cell);
-    redis.disconnect();
+    // Who has brought a Redis stops it.
+    if (!ownRedis && options.redisUrl === undefined) await removeCell(redis, cell);
+    for (const shard of shards) shard.redis.disconnect();
     await simulator.close();
     await redisServerNow.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -268,6 +287,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     },
     cell,
     names,
+    shards,
     configPath,
     async restartRedis(port) {
       redisServerNow = await startTestRedis({
@@ -296,12 +316,18 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return answer;
     },
     async backlog(provider) {
-      const plain = await redis.llen(names.queueKey(provider, 'wait'));
-      return plain + (await redis.zcard(names.queueKey(provider, 'prioritized')));
+      let jobs = 0;
+      for (const { redis, names } of shards) {
+        jobs += await redis.llen(names.queueKey(provider, 'wait'));
+        jobs += await redis.zcard(names.queueKey(provider, 'prioritized'));
+      }
+      return jobs;
     },
     async log() {
-      const entries = await redis.xrange(names.requestLog, '-', '+');
-      return entries.map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
+      const logs = await Promise.all(
+        shards.map((shard) => shard.redis.xrange(shard.names.requestLog, '-', '+')),
+      );
+      return logs.flat().map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
     },
     output: () => printed.join(''),
     stop,

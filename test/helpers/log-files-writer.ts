@@ -42,6 +42,7 @@ const files = new LogFiles({
   names: keyNames(cell),
   clock: { now: () => now },
   worker: makeRequestId(),
+  shard: 0,
   store: {
     async write(name, lines, gzip) {
       step();

@@ -56,7 +56,7 @@ export async function startSharedRedis(): Promise<RedisServer> {
 export async function removeCell(redis: Redis, cell: string): Promise<void> {
   let cursor = '0';
   do {
-    const [next, keys] = await redis.scan(cursor, 'MATCH', `{${cell}}:*`, 'COUNT', 1000);
+    const [next, keys] = await redis.scan(cursor, 'MATCH', `{${cell}[}/]*`, 'COUNT', 1000);
     cursor = next;
     if (keys.length > 0) await redis.unlink(keys);
   } while (cursor !== '0');

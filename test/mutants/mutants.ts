@@ -534,6 +534,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if settler ~= '' then",
   },
   {
+    test: 'gateway/shards',
+    file: 'packages/api/src/http/by-shard.ts',
+    from: 'const serve = serving[shard];',
+    to: 'const serve = serving[0];',
+  },
+  {
+    test: 'gateway/shards',
+    file: 'packages/shared/src/archive/log-ids.ts',
+    from: 'return shard > its',
+    to: 'return shard < its',
+  },
+  {
     test: 'gateway/shares',
     file: 'packages/shared/src/queue/lua/parts/turns.lua',
     from: 'math.max(start, last), start + share',

@@ -5,19 +5,22 @@
 import type { AdminContext, RunningAdmin } from '@sluice/api/admin-listener';
 import type { AdminOptions } from '@sluice/api/assemble';
 import { KeyUse } from '@sluice/api/cell/key-use';
-import { readQueue } from '@sluice/api/cell/read-queue';
+import { readQueue, sumQueues } from '@sluice/api/cell/read-queue';
 import { readMemory } from '@sluice/api/cell/redis-memory';
 import { createHttpServer } from '@sluice/api/http/server';
 import { Directory } from '@sluice/shared/directory/directory';
+import { dividedQueue } from '@sluice/shared/limits/leases';
 import { listen } from '@sluice/shared/process/listen';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
-import { readRateState } from '@sluice/shared/queue/rate-state';
+import { readRateState, sumRates } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
+import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { connectImpatiently, giveUpAfter, waitForRedis } from '@sluice/shared/redis/redis';
 import { readServer } from '@sluice/shared/redis/server';
+import { askShards } from '@sluice/shared/redis/shard';
 import type { Redis } from 'ioredis';
 import { createAccess } from './access/create-access.js';
 import { createAlerts } from './alerts/create-alerts.js';
@@ -25,17 +28,24 @@ import { type AdminParts, createAdminApp } from './app.js';
 import { createQueueBoard } from './board/queue-board.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { createLog } from './log/create-log.js';
+import { type AdminShard, AdminShards } from './shards.js';
 import { createSpend } from './spend/create-spend.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 10_000;
 
 export async function startAdmin(options: AdminOptions, context: AdminContext): Promise<RunningAdmin> {
-  const redis = connectImpatiently(context.redisUrl);
-  giveUpAfter(REDIS_COMMAND_MS, redis);
+  const first = connectImpatiently(context.redisUrl);
+  const ids = context.shards.map(({ id }) => id);
+  const redisOf = connectShards(context, ids, connectImpatiently, first);
+  const connections = [...new Set(redisOf)];
+  const disconnect = () => {
+    for (const redis of connections) redis.disconnect();
+  };
+  for (const redis of connections) giveUpAfter(REDIS_COMMAND_MS, redis);
   try {
-    await waitForRedis(redis, REDIS_START_MS);
-    const { closeLog, ...parts } = await createParts(redis, options, context);
+    await waitForRedis(first, REDIS_START_MS);
+    const { closeLog, ...parts } = await createParts(redisOf, options, context);
     const server = createHttpServer(createAdminApp(parts), context.config.request, context.connectionLimit);
     const url = await listen(server, options.port, options.host, 'ADMIN_PORT');
     return {
@@ -47,53 +57,73 @@ export async function startAdmin(options: AdminOptions, context: AdminContext): 
         server.closeIdleConnections();
         setTimeout(() => server.closeAllConnections(), 1_000).unref();
         await closed;
-        redis.disconnect();
+        disconnect();
       },
     };
   } catch (error) {
-    redis.disconnect();
+    disconnect();
     throw error;
   }
 }
 
 async function createParts(
-  redis: Redis,
+  connections: readonly Redis[],
   options: AdminOptions,
   context: AdminContext,
 ): Promise<AdminParts & { closeLog(): Promise<void> }> {
-  const { names, config, clock, payloads } = context;
+  const { names, config, clock, payloads, announced } = context;
   const { providers } = config;
-  const queue = new ChatQueue(redis, recordParts(names, config));
-  const directory = new Directory(redis, names);
-  const log = createLog(redis, context);
-  const spend = createSpend(redis, context, log.archive);
+  const [redis] = connections as [Redis];
+  const all = context.shards.map((shard, i): AdminShard => {
+    const own = connections[i] ?? redis;
+    return { ...shard, redis: own, queue: new ChatQueue(own, recordParts(shard.names, config)) };
+  });
+  const directory = new Directory(redis, names, all, () => context.neighbours.shards);
+  const shards = new AdminShards(all, directory);
+  const log = createLog(shards, context);
+  const spend = createSpend(redis, shards, context, log.archive);
   const snapshot = new DirectorySnapshot(directory);
   const refused = new TurnedAway(redis, names);
-  const readProviderQueue = (provider: string) => readQueue(queue, clock, provider);
+  const readProviderQueue = async (provider: string) =>
+    sumQueues((await askShards(all, ({ queue, clock }) => readQueue(queue, clock, provider))).answers);
   return {
     ...context,
     // The admin's own parts come last and win. They have the admin's connection, so that callers are not slowed down.
     ...(await createAccess(redis, options, context)),
     ...log,
     ...spend,
-    queue,
-    queueBoard: createQueueBoard(queue, providers, directory),
+    shards,
+    queueBoard: createQueueBoard(all, providers, directory),
     directory,
     snapshot,
     keyUse: new KeyUse(redis, names, clock),
     providers,
-    handed: new ProviderBatches(redis, names),
+    handed: {
+      isUsing: async (provider, keys) => {
+        for (const { redis, names } of all)
+          if (await new ProviderBatches(redis, names).isUsing(provider, keys)) return true;
+        return false;
+      },
+    },
     added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
     requestTimes: config.request,
     readQueue: readProviderQueue,
-    readConcurrencyChange: (provider) => queue.concurrencyChange(provider),
-    readRates: (provider) => readRateState(redis, names, provider, clock.now(), context.announced),
+    // Of several shards the number is found for all together.
+    readConcurrencyChange: (provider) =>
+      (all[0] as AdminShard).queue.concurrencyChange(all.length > 1 ? dividedQueue(provider) : provider),
+    async readRates(provider) {
+      const { answers } = await askShards(all, ({ redis, names, clock }) =>
+        readRateState(redis, names, provider, clock.now(), announced),
+      );
+      return sumRates(answers);
+    },
     async readRedis() {
-      const [{ used, limit }, logEntries, server] = await Promise.all([
+      const [{ used, limit }, logs, server] = await Promise.all([
         readMemory(redis),
-        redis.xlen(names.requestLog),
+        askShards(all, (shard) => shard.redis.xlen(shard.names.requestLog)),
         readServer(redis),
       ]);
+      const logEntries = logs.answers.reduce((sum, entries) => sum + entries, 0);
       return { usedBytes: used, limitBytes: limit, logEntries, server };
     },
     askToReload: () => redis.publish(names.reloads, ''),
@@ -101,7 +131,13 @@ async function createParts(
     allowPrivateAddresses: config.webhooks.allowPrivateAddresses,
     alerts: createAlerts(redis, options, context, {
       ...{ clock, snapshot, refused, providers, readQueue: readProviderQueue },
-      ...{ circuits: context.circuits, batches: context.batches },
+      circuits: context.circuits,
+      readActiveBatches: async () => {
+        const { answers } = await askShards(all, async ({ batches }) =>
+          batches.findAll(await batches.active()),
+        );
+        return answers.flat();
+      },
       traffic: log.traffic,
       readLimitUse: spend.readLimitUse,
     }),

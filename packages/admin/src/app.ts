@@ -4,6 +4,7 @@ import { refuseUnaddressed } from '@sluice/api/http/refuse-unaddressed';
 import { createReportErrors } from '@sluice/api/http/report-errors';
 import { identify } from '@sluice/api/http/request-id';
 import { Router } from '@sluice/api/http/router';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { loadLater } from '@sluice/shared/process/load-later';
 import { http } from '@sluice/shared/process/node-http';
 import Koa, { type Middleware } from 'koa';
@@ -90,6 +91,7 @@ export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   /** BullMQ's own view of the queues. */
   queueBoard: Middleware;
   proxies: TrustedProxies;
+  config: GatewayConfig;
 }
 
 export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminParts): Koa {
@@ -135,7 +137,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addOpenSessionRoutes(router, parts);
   addAuditRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
-    ctx.body = loadOpenapi().openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
+    ctx.body = loadOpenapi().openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.config.request.limits);
   });
 
   guardRoutes(router, parts.directory, (name, permission) => parts.audit.around(name, permission));

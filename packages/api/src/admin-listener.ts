@@ -9,14 +9,13 @@ import type { ChatParts } from './chat/route.js';
 export interface AdminContext
   extends Pick<ApiOptions, 'redisUrl' | 'databaseUrl' | 'cell' | 'logger'>,
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
-    Pick<ApiParts, 'findInFile' | 'requestEnds' | 'expectations'>,
+    Pick<ApiParts, 'findInFile'>,
     Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
-    Pick<
-      ApiParts,
-      'announced' | 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'quotes' | 'webhooks'
-    > {
+    Pick<ApiParts, 'announced' | 'coolDowns' | 'circuits' | 'presence' | 'neighbours' | 'shards'> {
   config: GatewayConfig;
-  chat: ChatParts;
+  /** Of each shard. */
+  chats: readonly ChatParts[];
+  cache: ApiParts['directory'];
   countWrongKey(listener: string): void;
   countSignIn(way: string, outcome: string): void;
   publicUrl(): string;

@@ -8,7 +8,7 @@ import { listen } from '@sluice/shared/process/listen';
 import { within } from '@sluice/shared/process/within';
 import { startAdmin } from './admin-listener.js';
 import { type AppParts, createApp } from './app.js';
-import { type ApiOptions, type ApiParts, assemble } from './assemble.js';
+import { type ApiOptions, type ApiParts, type ApiShardParts, assemble } from './assemble.js';
 import { startChores } from './chores.js';
 import { type Connections, connect } from './connect.js';
 import { closeServer } from './http/close-server.js';
@@ -32,11 +32,15 @@ export interface RunningApi {
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const { live, descriptors } = options;
   const { config } = live;
-  const connections = await connect(options.redisUrl, options.redisCommandMs);
+  const { redisUrl, cell, shards, redisCommandMs: commandMs } = options;
+  const connections = await connect({ redisUrl, cell, shards, commandMs });
   const parts = await assemble(options, connections);
   const reading = await startReading(parts, connections);
   const chores = await startChores(options, parts, connections);
-  parts.webhooks.start(connections.delivering);
+  for (const [i, { webhooks }] of parts.shards.entries()) {
+    const { delivering } = connections.shards[i] ?? {};
+    if (delivering) webhooks.start(delivering);
+  }
   await hearReloads(live, connections.subscriber, parts.names);
   live.onChange((changes) => {
     for (const { name, provider } of changes) {
@@ -64,12 +68,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     options.admin &&
     (await startAdmin(options.admin, {
       ...parts,
-      redisUrl: options.redisUrl,
+      redisUrl,
       databaseUrl: options.databaseUrl,
-      cell: options.cell,
+      cell,
       config,
       logger: options.logger,
-      chat: appParts,
+      chats: appParts.shards,
+      cache: parts.directory,
       countWrongKey: (listener) => parts.apiMetrics.wrongKey(listener),
       countSignIn: (way, outcome) => parts.apiMetrics.signIn(way, outcome),
       publicUrl: () => url,
@@ -84,59 +89,66 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
-      const runner = within(CLOSE_MS, parts.runner.close());
+      const runners = within(
+        CLOSE_MS,
+        eachShard(parts, ({ runner }) => runner.close()),
+      );
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       await closeServer(server, { idleMs: delayMs, drainMs });
       chores.stop();
-      await runner;
-      await within(CLOSE_MS, parts.webhooks.close());
+      await runners;
+      await within(
+        CLOSE_MS,
+        eachShard(parts, ({ webhooks }) => webhooks.close()),
+      );
       parts.catalogue.close();
       parts.gauges.close();
       await within(
         CLOSE_MS,
         Promise.allSettled([admin?.close(), parts.keyUse.write(), parts.turnedAway.write()]),
       );
-      await within(CLOSE_MS, leaveCell(parts, connections));
+      await within(CLOSE_MS, leaveCell(parts));
       connections.close();
       await within(CLOSE_MS, reading.ended);
     },
   };
 }
 
-/** Subscribes to cool-downs and circuits, and passes every message of the inbox to the part that waits for it. */
-async function startReading(
-  {
-    coolDowns,
-    circuits,
-    inbox,
-    catalogue,
-    providerTests,
-    idempotent,
-    admission,
-    dispatcher,
-    promises,
-  }: ApiParts,
-  { subscriber, inboxReader }: Connections,
-): Promise<{ ended: Promise<void> }> {
-  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber), promises.watch(subscriber)]);
-  const ended = inbox.read(inboxReader, (message) => {
-    if (catalogue.receive(message) || providerTests.receive(message)) return;
-    if (!idempotent.receive(message) && !admission.receive(message)) dispatcher.receive(message);
-  });
-  catalogue.start();
-  return { ended };
+function eachShard({ shards }: ApiParts, work: (shard: ApiShardParts) => Promise<unknown>): Promise<unknown> {
+  return Promise.allSettled(shards.map(work));
 }
 
-function leaveCell({ presence, inbox, queue }: ApiParts, { redis }: Connections): Promise<unknown> {
-  return Promise.allSettled([presence.leave(), inbox.close(redis), queue.close()]);
+/** Subscribes to cool-downs and circuits, and passes every message of an inbox to the part that waits for it. */
+async function startReading(
+  { coolDowns, circuits, catalogue, providerTests, promises, shards }: ApiParts,
+  { subscriber, shards: connections }: Connections,
+): Promise<{ ended: Promise<unknown> }> {
+  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber), promises.watch(subscriber)]);
+  const ended = shards.map(async ({ inbox, idempotent, admission, dispatcher }, i) => {
+    const { inboxReader } = connections[i] ?? connections[0];
+    await inbox.read(inboxReader, (message) => {
+      if (catalogue.receive(message) || providerTests.receive(message)) return;
+      if (!idempotent.receive(message) && !admission.receive(message)) dispatcher.receive(message);
+    });
+  });
+  catalogue.start();
+  return { ended: Promise.all(ended) };
+}
+
+function leaveCell(parts: ApiParts): Promise<unknown> {
+  return Promise.allSettled([
+    parts.presence.leave(),
+    eachShard(parts, ({ inbox, redis }) => inbox.close(redis)),
+    eachShard(parts, ({ queue }) => queue.close()),
+  ]);
 }
 
 function toAppParts(
   { live: { config }, logger, logRequests, tracer }: ApiOptions,
-  { id, apiMetrics, neighbours, ...parts }: ApiParts,
+  { id, apiMetrics, neighbours, shards, ...parts }: ApiParts,
   state: Pick<AppParts, 'problems' | 'isDraining'>,
 ): AppParts {
-  return {
+  const common = {
     ...parts,
     ...state,
     inboxId: id,
@@ -156,4 +168,5 @@ function toAppParts(
     protocol: () => neighbours.protocol,
     apiProtocol: () => neighbours.apiProtocol,
   };
+  return { ...common, shards: shards.map((shard) => ({ ...common, ...shard })) };
 }

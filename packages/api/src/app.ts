@@ -3,10 +3,12 @@ import type { Directory } from '@sluice/shared/directory/directory';
 import type { Logger } from '@sluice/shared/process/logger';
 import { http } from '@sluice/shared/process/node-http';
 import type { TurnedAway } from '@sluice/shared/queue/turned-away';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
 import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
+import type { DirectoryCache } from './cell/directory-cache.js';
 import type { KeyUse } from './cell/key-use.js';
 import { type ApiMetrics, CHAT_PATH, EMBEDDINGS_PATH } from './cell/metrics.js';
 import type { RequestTally } from './cell/request-tally.js';
@@ -14,7 +16,9 @@ import { type BackgroundParts, createBackgroundRoutes } from './chat/background-
 import { type BudgetRouteParts, createBudgetRoute } from './chat/budget-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createFilesRoutes, type FilesParts } from './files/routes.js';
-import { Authentication, createAuthenticate } from './http/authenticate.js';
+import { UploadPlaces } from './files/upload-places.js';
+import { type Authenticated, Authentication, createAuthenticate } from './http/authenticate.js';
+import { createByShard } from './http/by-shard.js';
 import type { ByteLimits } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
 import { createCountRefusal } from './http/count-refusal.js';
@@ -22,7 +26,7 @@ import { createExchange } from './http/exchange.js';
 import { createHealthRoutes } from './http/health.js';
 import { createIntake } from './http/intake.js';
 import type { KnownRefusals } from './http/known-refusals.js';
-import { createReadText } from './http/read-text.js';
+import { createReadText, type Received } from './http/read-text.js';
 import { Router } from './http/router.js';
 import { createExplainPath } from './http/unserved.js';
 import { WrongKeys } from './http/wrong-keys.js';
@@ -33,7 +37,18 @@ import { createSuggestModels } from './models/suggest-models.js';
 /** The most bytes of a request that creates a batch. The metadata is the largest part of it. */
 const MAX_BATCH_BYTES = 65_536;
 
-export interface AppParts extends ChatParts, FilesParts, BatchesParts, BudgetRouteParts, BackgroundParts {
+/** What the routes of one shard need. */
+export interface ShardRouteParts
+  extends ChatParts,
+    FilesParts,
+    BatchesParts,
+    BudgetRouteParts,
+    BackgroundParts {}
+
+export interface AppParts {
+  shards: readonly ShardRouteParts[];
+  directory: DirectoryCache;
+  clock: Clock;
   store: Directory;
   knownRefusals: KnownRefusals;
   keyUse: KeyUse;
@@ -66,30 +81,85 @@ export function createApp(parts: AppParts): Koa {
   // Nearly every request is a chat. A router compares a path with each of its routes, so chats have a router of their own.
   const chats = new Router();
   const takeIn = createIntake(parts, authentication);
-  chats.post(CHAT_PATH, takeIn(suggestModels(createChatRoute(parts))));
+  const serveChat = createByShard(
+    parts.shards.map((shard) => createChatRoute(shard)),
+    directory,
+  );
+  chats.post(CHAT_PATH, takeIn(suggestModels(serveChat((chat) => chat))));
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
-  router.post(EMBEDDINGS_PATH, takeIn(suggestModels(createChatRoute(parts, 'embeddings'))));
-  const requests = createBackgroundRoutes(parts);
-  router.get('/v1/requests', authenticate, requests.list);
-  router.get('/v1/requests/:id', authenticate, requests.retrieve);
-  router.post('/v1/requests/:id/cancel', authenticate, requests.cancel);
-  router.get('/v1/budget', authenticate, createBudgetRoute(parts));
+  const serve = createByShard(createAllRoutes(parts.shards), directory);
+  router.post(EMBEDDINGS_PATH, takeIn(suggestModels(serve(({ embed }) => embed))));
+  router.get(
+    '/v1/requests',
+    authenticate,
+    serve(({ requests }) => requests.list),
+  );
+  router.get(
+    '/v1/requests/:id',
+    authenticate,
+    serve(({ requests }) => requests.retrieve),
+  );
+  router.post(
+    '/v1/requests/:id/cancel',
+    authenticate,
+    serve(({ requests }) => requests.cancel),
+  );
+  router.get(
+    '/v1/budget',
+    authenticate,
+    serve(({ budget }) => budget),
+  );
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels(createModelRoute(store, catalogue)));
-  const files = createFilesRoutes(parts);
-  router.post('/v1/files', authenticate, files.upload);
-  router.get('/v1/files', authenticate, files.list);
-  router.get('/v1/files/:id', authenticate, files.retrieve);
-  router.delete('/v1/files/:id', authenticate, files.remove);
-  router.get('/v1/files/:id/content', authenticate, files.content);
-  const batches = createBatchesRoutes(parts);
-  router.post('/v1/batches', authenticate, createReadText(MAX_BATCH_BYTES), batches.create);
-  router.get('/v1/batches', authenticate, batches.list);
-  router.get('/v1/batches/:id', authenticate, batches.retrieve);
-  router.post('/v1/batches/:id/cancel', authenticate, batches.cancel);
+  router.post(
+    '/v1/files',
+    authenticate,
+    serve(({ files }) => files.upload),
+  );
+  router.get(
+    '/v1/files',
+    authenticate,
+    serve(({ files }) => files.list),
+  );
+  router.get(
+    '/v1/files/:id',
+    authenticate,
+    serve(({ files }) => files.retrieve),
+  );
+  router.delete(
+    '/v1/files/:id',
+    authenticate,
+    serve(({ files }) => files.remove),
+  );
+  router.get(
+    '/v1/files/:id/content',
+    authenticate,
+    serve(({ files }) => files.content),
+  );
+  router.post(
+    '/v1/batches',
+    authenticate,
+    createReadText(MAX_BATCH_BYTES),
+    serve<Authenticated & Received>(({ batches }) => batches.create),
+  );
+  router.get(
+    '/v1/batches',
+    authenticate,
+    serve(({ batches }) => batches.list),
+  );
+  router.get(
+    '/v1/batches/:id',
+    authenticate,
+    serve(({ batches }) => batches.retrieve),
+  );
+  router.post(
+    '/v1/batches/:id/cancel',
+    authenticate,
+    serve(({ batches }) => batches.cancel),
+  );
   router.get('/routes', authenticate, createRoutesRoute(store));
 
   const app = new Koa();
@@ -106,4 +176,15 @@ export function createApp(parts: AppParts): Koa {
   app.use(router.routes());
   app.use(router.allowedMethods());
   return app;
+}
+
+function createAllRoutes(shards: readonly ShardRouteParts[]) {
+  const places = new UploadPlaces();
+  return shards.map((parts) => ({
+    embed: createChatRoute(parts, 'embeddings'),
+    requests: createBackgroundRoutes(parts),
+    budget: createBudgetRoute(parts),
+    files: createFilesRoutes(parts, places),
+    batches: createBatchesRoutes(parts),
+  }));
 }

@@ -2,11 +2,13 @@
 import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { createBatches } from './batches/create-batches.js';
-import { type CellOptions, createCell } from './cell/create-cell.js';
-import { createChat } from './chat/create-chat.js';
+import { type Cell, type CellOptions, createCell } from './cell/create-cell.js';
+import type { ApiShard } from './cell/create-shard.js';
+import { type CommonChat, createChat, createCommonChat } from './chat/create-chat.js';
 import type { Connections } from './connect.js';
 import { createFiles } from './files/create-files.js';
-import type { StoreSettings } from './files/open-store.js';
+import { openStore, type StoreSettings } from './files/open-store.js';
+import type { ObjectStore } from './files/store.js';
 import { ConnectionLimit } from './http/connection-limit.js';
 import { createWebhooks } from './webhooks/create-webhooks.js';
 
@@ -44,18 +46,37 @@ export interface ApiOptions extends CellOptions {
 
 export type ApiParts = Awaited<ReturnType<typeof assemble>>;
 
-export async function assemble(options: ApiOptions, { redis }: Connections) {
+export async function assemble(options: ApiOptions, { redis, shards: [first, ...others] }: Connections) {
   const { logger, descriptors } = options;
-  const { config } = options.live;
-  const cell = await createCell(options, redis);
-  const chat = createChat(redis, config, logger, cell);
-  // A batch under way needs its input, although the file may be deleted.
-  const heldObjects = () => batches.inputObjects();
-  const files = await createFiles(redis, config.files, options.store, cell, heldObjects);
-  const { batches, runner, quotes } = createBatches(redis, config, logger, cell, chat, files);
-  const webhooks = createWebhooks(redis, config.webhooks, logger, cell);
+  const { shards, ...cell } = await createCell(options, [first.redis, ...others.map((each) => each.redis)]);
+  const common = createCommonChat(redis, options.live.config, cell);
+  const store = await openStore(options.store);
   const connectionLimit = new ConnectionLimit(descriptors.limit, logger, () =>
     cell.apiMetrics.droppedConnection(),
   );
-  return { ...cell, ...chat, files, batches, runner, quotes, webhooks, connectionLimit };
+  return {
+    ...cell,
+    ...common,
+    connectionLimit,
+    shards: shards.map((shard) => assembleShard(shard, options, cell, common, store)),
+  };
+}
+
+export type ApiShardParts = ReturnType<typeof assembleShard>;
+
+/** What the requests of one shard pass. */
+function assembleShard(
+  shard: ApiShard,
+  { live: { config }, logger }: ApiOptions,
+  cell: Cell,
+  common: CommonChat,
+  store: ObjectStore,
+) {
+  const chat = createChat(shard, config, logger, cell, common);
+  // A batch under way needs its input, although the file may be deleted.
+  const heldObjects = () => batches.inputObjects();
+  const files = createFiles(shard, config.files, store, cell, heldObjects);
+  const { batches, runner, quotes } = createBatches(shard, config, logger, cell, common, chat, files);
+  const webhooks = createWebhooks(shard, config.webhooks, logger, cell);
+  return { ...shard, ...chat, files, batches, runner, quotes, webhooks };
 }

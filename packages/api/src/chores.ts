@@ -3,7 +3,8 @@ import { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { isRedisFull } from '@sluice/shared/redis/away';
-import type { ApiOptions, ApiParts } from './assemble.js';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
+import type { ApiOptions, ApiParts, ApiShardParts } from './assemble.js';
 import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
 import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
@@ -34,10 +35,8 @@ export async function startChores(
     'cool-downs': () => coolDowns.refresh(),
     'announced limits': () => parts.announced.refresh(),
     circuits: () => circuits.refresh(),
-    'keeping the inbox': () => parts.inbox.keep(redis),
     clock: () => clock.synchronise(redis, 1),
     metrics: () => parts.directoryWatch.refresh(),
-    'memory of Redis': () => parts.memory.check(),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
     'model registry': () => parts.registry.refresh(),
@@ -48,27 +47,45 @@ export async function startChores(
     if (!isRedisFull(error)) throw error;
   };
   await Promise.all(Object.values(housekeeping).map((work) => work().catch(waitForRoom)));
+  const [first, ...others] = parts.shards.map(keepShard);
+  await first?.().catch(waitForRoom);
+  await Promise.allSettled(others.map((keep) => keep()));
   await requireSecretAgreement(presence);
 
   const chores = new Chores(logger);
   for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
-  chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
-  chores.every(
-    LOOK_FOR_ENDS_EVERY_MS,
-    'ending requests in the background',
-    () => parts.requestEnds.look(),
-    false,
-  );
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
-  chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
   chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);
-  chores.every(REMOVE_FILES_EVERY_MS, 'removal of files', () => parts.files.removeDue(), false);
-  chores.every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => parts.runner.look(), false);
-  chores.every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => parts.webhooks.look(), false);
+  for (const shard of parts.shards) startShardChores(chores, shard);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
+}
+
+/** Everything in a process needs the first shard. Without another one it still serves the workspaces of the rest. */
+function startShardChores(chores: Chores, shard: ApiShardParts): void {
+  const { id, clock, safetyNet, dispatcher, requestEnds, refusals, files, runner, webhooks } = shard;
+  const isFirst = id === FIRST_SHARD;
+  const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
+    chores.every(ms, isFirst ? name : `${name} of shard ${id}`, work, essential);
+  every(HOUSEKEEPING_MS, 'inbox and memory', keepShard(shard));
+  every(SWEEP_EVERY_MS, 'looking for lost requests', () => safetyNet.sweep(dispatcher));
+  every(LOOK_FOR_ENDS_EVERY_MS, 'ending requests in the background', () => requestEnds.look(), false);
+  every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => refusals.log(clock.now()), false);
+  every(REMOVE_FILES_EVERY_MS, 'removal of files', () => files.removeDue(), false);
+  every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => runner.look(), false);
+  every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => webhooks.look(), false);
+}
+
+function keepShard({ id, redis, inbox, memory, clock }: ApiShardParts): () => Promise<unknown> {
+  return () =>
+    Promise.all([
+      inbox.keep(redis),
+      memory.check(),
+      // The time of the first shard is that of the cell.
+      id === FIRST_SHARD ? undefined : clock.synchronise(redis, 1),
+    ]);
 }
 
 function scheduleRefreshes(

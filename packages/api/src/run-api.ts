@@ -51,6 +51,7 @@ export async function runApi(
       redisUrl,
       databaseUrl: env.DATABASE_URL,
       cell: env.SLUICE_CELL,
+      shards: env.SLUICE_SHARDS,
       live,
       host: env.HOST,
       port: env.PORT,

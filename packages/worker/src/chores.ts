@@ -1,16 +1,18 @@
 /** The chores of a worker process, which it repeats beside running jobs. */
+import { ASK_EVERY_MS } from '@sluice/shared/limits/leases';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
 import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
-import type { QueueWorkers } from './jobs/queue-workers.js';
+import type { ServedShard } from './take-jobs.js';
 
 const HOUSEKEEPING_MS = 1_000;
 
 export function startChores(
   chores: Chores,
-  { live, descriptors }: WorkerOptions,
+  { live, descriptors, shards: count }: WorkerOptions,
   {
     presence,
     coolDowns,
@@ -19,16 +21,14 @@ export function startChores(
     clock,
     registry,
     directoryWatch,
-    slots,
+    announced,
     foundRates,
+    leases,
     upstreams,
     takeUpAdded,
-    batchSteps,
-    outputs,
-    trim,
-  }: WorkerParts & { takeUpAdded(): Promise<void>; trim(maxEntries: number): Promise<number> },
+  }: WorkerParts & { takeUpAdded(): Promise<void> },
   { redis, subscriber }: Connections,
-  workers: QueueWorkers,
+  shards: readonly ServedShard[],
 ): void {
   const { config } = live;
   for (const [chore, work] of Object.entries({
@@ -39,24 +39,42 @@ export function startChores(
         ...live.warnings,
         ...chores.diskProblems,
       ]),
-    'taking jobs': () => workers.check(),
     'cool-downs': () => coolDowns.refresh(),
-    'announced limits': () => foundRates.refresh(),
+    'announced limits': () => (foundRates ?? announced).refresh(),
     circuits: () => circuits.refresh(),
     callers: () => callers.write(),
     clock: () => clock.synchronise(redis, 1),
     'model registry': () => registry.refresh(),
     directory: () => directoryWatch.refresh(),
     'added providers': takeUpAdded,
-    'limits of providers': () => slots.set(),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
-  chores.every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
-  chores.every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
-  chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
-  const { maxEntries } = config.requestLog;
-  chores.every(HOUSEKEEPING_MS, 'trimming the log', () => trim(maxEntries), false);
+  // The shards share the size of the log.
+  const maxEntries = Math.ceil(config.requestLog.maxEntries / count);
+  for (const [i, shard] of shards.entries()) {
+    startShardChores(chores, shard, maxEntries, i === 0);
+    if (leases)
+      chores.every(ASK_EVERY_MS, `limits lent to shard ${shard.id}`, () => leases.ask(shard), false);
+  }
+}
+
+/** `isFirst`: without it the process has nothing to do. Without another one it still takes the jobs of the rest. */
+function startShardChores(
+  chores: Chores,
+  { id, redis, clock, slots, workers, batchSteps, outputs, trim }: ServedShard,
+  maxEntries: number,
+  isFirst: boolean,
+): void {
+  const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
+    chores.every(ms, id === FIRST_SHARD ? name : `${name} of shard ${id}`, work, essential);
+  every(HOUSEKEEPING_MS, 'taking jobs', () => workers.check());
+  every(HOUSEKEEPING_MS, 'limits of providers', () => slots.set());
+  if (id !== FIRST_SHARD) every(HOUSEKEEPING_MS, 'clock', () => clock.synchronise(redis, 1));
+  every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
+  every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);
+  every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
+  every(HOUSEKEEPING_MS, 'trimming the log', () => trim(maxEntries), false);
 }

@@ -16,7 +16,7 @@ import type { Started } from '@sluice/shared/process/run-process';
 import { needsSimulator, priceSimulated, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { withCell } from '@sluice/shared/redis/cluster';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
-import { workerEnv } from './env.js';
+import { servedShards, workerEnv } from './env.js';
 import type { LockTimes } from './jobs/chat-worker.js';
 import { startWorker } from './worker.js';
 
@@ -33,6 +33,7 @@ export async function runWorker(
   { destination, locks }: RunWorkerOptions = {},
 ): Promise<Started> {
   const env = readEnv(environment, workerEnv);
+  const served = servedShards(env.WORKER_SHARDS, env.SLUICE_SHARDS);
   const logger = createLogger('worker', env.LOG_LEVEL, destination);
   if (!destination) logWarningsOfLibraries(logger);
   const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => {
@@ -55,6 +56,8 @@ export async function runWorker(
     startWorker({
       redisUrl,
       cell: env.SLUICE_CELL,
+      shards: env.SLUICE_SHARDS,
+      served,
       live,
       payloadKeys: env.PAYLOAD_KEY,
       topWorkspaces: env.METRICS_TOP_WORKSPACES,

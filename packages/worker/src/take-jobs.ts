@@ -11,20 +11,32 @@ import {
   type TestJob,
 } from '@sluice/shared/queue/job';
 import { UnrecoverableError } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
+import type { WorkerShard } from './assemble-shard.js';
 import { testKeys } from './calls/test-provider.js';
 import { ChatWorker, type LockTimes, type TakenJob } from './jobs/chat-worker.js';
 import { ModelLists } from './jobs/model-lists.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
-type JobParts = WorkerParts & { logger: Logger };
+type JobParts = WorkerShard & { common: WorkerParts; lists: ModelLists; logger: Logger };
 
-/** Makes a BullMQ worker for each provider's queue. */
-export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks?: LockTimes): QueueWorkers {
-  const { backendParts, queue, runs, answers, settlements } = parts;
-  const jobParts = { ...parts, logger };
-  const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
+export type ServedShard = WorkerShard & {
+  workers: QueueWorkers;
+  /** Removes what is copied everywhere from the log, down to so many entries. Returns how many it removed. */
+  trim(maxEntries: number): Promise<number>;
+};
+
+/** Makes a BullMQ worker for each provider's queue in a shard. */
+export function takeJobs(
+  shard: WorkerShard,
+  common: WorkerParts,
+  logger: Logger,
+  locks?: LockTimes,
+): QueueWorkers {
+  const { redis, backendParts, queue, settlements } = shard;
+  const { runs, answers, upstreams } = common;
+  const lists = new ModelLists(redis, shard.names, upstreams, logger);
+  const jobParts = { ...shard, common, lists, logger };
   return new QueueWorkers(
     (provider, concurrency, onError) =>
       new ChatWorker({
@@ -36,7 +48,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
         locks,
         onSettled: (settlement, result) => settlements.recorded(settlement, result),
         onRefused: (settlement, error) => settlements.refused(settlement, error),
-        run: (taken) => runJob(jobParts, redis, lists, provider, taken),
+        run: (taken) => runJob(jobParts, provider, taken),
         onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
         onError,
       }),
@@ -45,20 +57,14 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
   );
 }
 
-async function runJob(
-  parts: JobParts,
-  redis: Redis,
-  lists: ModelLists,
-  provider: string,
-  taken: TakenJob,
-): Promise<JobResult> {
-  const { chat, clock, runs } = parts;
+async function runJob(parts: JobParts, provider: string, taken: TakenJob): Promise<JobResult> {
+  const { chat, clock, common, lists } = parts;
   if (taken.name === MODELS_JOB) {
     lists.answer(provider, taken.data as ModelsJob);
     return undefined;
   }
   if (taken.name === TEST_JOB) {
-    await replyWithVerdict(parts, redis, provider, taken.data as TestJob);
+    await replyWithVerdict(parts, provider, taken.data as TestJob);
     return undefined;
   }
   if (taken.name !== CHAT_JOB) throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
@@ -66,15 +72,14 @@ async function runJob(
   job.request = taken.request || job.request || '';
   // Redis had no room for the request, so the api has refused the caller. After the deadline the request may have expired.
   if (job.request === '' && clock.now() < job.deadline) return undefined;
-  return runs.run(job, taken, (run) => chat.process(job, run));
+  return common.runs.run(job, taken, (run) => chat.process(job, run));
 }
 
 async function replyWithVerdict(
-  { names, upstreams, logger }: JobParts,
-  redis: Redis,
+  { redis, names, common, logger }: JobParts,
   provider: string,
   question: TestJob,
 ): Promise<void> {
-  const upstream = upstreams.get(provider);
+  const upstream = common.upstreams.get(provider);
   if (upstream) await sendVerdict(redis, names, question, await testKeys(upstream, question.model, logger));
 }

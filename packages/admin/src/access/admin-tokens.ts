@@ -3,7 +3,7 @@ import type { Grant } from '@sluice/shared/config/gateway-config';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import type { Principal } from './principal.js';
@@ -31,7 +31,7 @@ export class AdminTokens {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
     private readonly digests: KeyDigests,
   ) {}

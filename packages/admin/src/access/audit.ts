@@ -6,7 +6,7 @@
 import type { Identified } from '@sluice/api/http/request-id';
 import type { AuditKind } from '@sluice/shared/contract/query';
 import type { Logger } from '@sluice/shared/process/logger';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Admitted } from './asker.js';
@@ -57,7 +57,7 @@ export function noteChange(ctx: ParameterizedContext, change: Change): void {
 export class AuditTrail {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly logger: Logger,
   ) {}
 

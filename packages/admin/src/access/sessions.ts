@@ -4,7 +4,7 @@
  * sign-out, and when ADMIN_TOKEN changes.
  */
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
@@ -42,7 +42,7 @@ const touchScript = loadScript<0 | 1, { sessionsKey: string }, { digest: string;
 export class Sessions {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
     private readonly rootToken: string,
   ) {}

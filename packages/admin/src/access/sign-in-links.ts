@@ -1,6 +1,6 @@
 /** Links that sign one browser in, once and soon. A link carries the rights of the person who made it. */
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import type { Principal } from './principal.js';
 import { digestOf, isSame, makeSecret, proofOf } from './secrets.js';
@@ -15,7 +15,7 @@ interface LinkRecord {
 export class SignInLinks {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
     private readonly rootToken: string,
   ) {}

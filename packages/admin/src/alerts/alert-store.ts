@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AlertInput, NoticeType } from '@sluice/shared/contract/alert';
 import type { Payloads } from '@sluice/shared/queue/payload';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
@@ -111,7 +111,7 @@ const MOST_ALERTS = 100;
 export class AlertStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly payloads: Payloads,
   ) {}
 

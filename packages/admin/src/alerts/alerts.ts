@@ -13,7 +13,7 @@ import { alertKind, type NoticeType } from '@sluice/shared/contract/alert';
 import { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import type { Alert, AlertStore, Firing, Notice } from './alert-store.js';
@@ -38,7 +38,7 @@ export interface AlertTimes {
 
 export interface AlertParts {
   redis: Redis;
-  names: KeyNames;
+  names: ControlNames;
   clock: Clock;
   logger: Logger;
   store: AlertStore;

@@ -10,7 +10,7 @@ import { createSendMail } from './send-mail.js';
 export function createAlerts(
   redis: Redis,
   { smtp }: AdminOptions,
-  { names, clock, logger, payloads, webhooks: { config } }: AdminContext,
+  { names, clock, logger, payloads, config: { webhooks: config } }: AdminContext,
   figures: FigureParts,
 ): Alerts {
   return new Alerts({

@@ -1,5 +1,5 @@
 /** Reads what alerts are about: each kind from the figures that the pages of the console show, too. */
-import type { BatchStore } from '@sluice/api/batches/batch-store';
+import type { Batch } from '@sluice/api/batches/batch-record';
 import type { QueueReading } from '@sluice/api/cell/read-queue';
 import { ALERT_MINUTES, type AlertKindName, alertKind } from '@sluice/shared/contract/alert';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
@@ -30,7 +30,7 @@ export interface FigureParts {
   traffic: Pick<TrafficReader, 'read'>;
   refused: Pick<TurnedAway, 'read'>;
   circuits: Pick<CircuitBreakers, 'get'>;
-  batches: Pick<BatchStore, 'active' | 'findAll'>;
+  readActiveBatches(): Promise<Batch[]>;
   providers: Pick<ReadonlyMap<string, unknown>, 'keys'>;
   readLimitUse(workspace: string): Promise<LimitUse>;
   readQueue(provider: string): Promise<QueueReading>;
@@ -143,8 +143,8 @@ export class Figures {
   }
 
   async #late({ workspace }: Question, above: number): Promise<Found[]> {
-    const { batches, clock } = this.parts;
-    const underWay = await batches.findAll(await batches.active());
+    const { readActiveBatches, clock } = this.parts;
+    const underWay = await readActiveBatches();
     return underWay.flatMap(({ record }) => {
       const hours = (clock.now() - record.created) / HOUR_MS;
       if (hours < above || (workspace !== undefined && record.workspace !== workspace)) return [];

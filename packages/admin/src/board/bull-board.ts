@@ -16,7 +16,7 @@ export interface BullBoard {
   show(providers: readonly string[]): void;
 }
 
-export function openBullBoard(basePath: string, queue: ChatQueue): BullBoard {
+export function openBullBoard(basePath: string, queues: readonly ChatQueue[]): BullBoard {
   const { KoaAdapter } = loadKoa();
   const { createBullBoard } = loadApi();
   const { BullMQAdapter } = loadBullmq();
@@ -42,8 +42,16 @@ export function openBullBoard(basePath: string, queue: ChatQueue): BullBoard {
     serve: server.registerPlugin() as unknown as Middleware,
     show: (providers) =>
       setQueues(
-        providers.map((provider) =>
-          hidePrompts(new BullMQAdapter(queue.of(provider), { readOnlyMode: true })),
+        queues.flatMap((queue, shard) =>
+          providers.map((provider) =>
+            hidePrompts(
+              new BullMQAdapter(queue.of(provider), {
+                readOnlyMode: true,
+                // The board knows a queue by its name.
+                ...(shard === 0 ? {} : { prefix: `shard ${shard}: ` }),
+              }),
+            ),
+          ),
         ),
       ),
   };

@@ -37,7 +37,7 @@ const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
 
 /** `providers` has the providers that are configured at the time. */
 export function createQueueBoard(
-  queue: ChatQueue,
+  shards: readonly { queue: ChatQueue }[],
   providers: ReadonlyMap<string, unknown>,
   directory: Directory,
 ): Middleware {
@@ -45,7 +45,10 @@ export function createQueueBoard(
   let board: BullBoard | undefined;
   let shownProviders = '';
   const serve: Middleware = async (ctx) => {
-    board ??= openBullBoard(BASE, queue);
+    board ??= openBullBoard(
+      BASE,
+      shards.map(({ queue }) => queue),
+    );
     const names = [...providers.keys()];
     if (names.join() !== shownProviders) {
       shownProviders = names.join();

@@ -16,6 +16,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { within } from '@sluice/shared/process/within';
 import { ArchiveHealth } from './archive-health.js';
 import { columnsOf, type Row, toRequest } from './archive-rows.js';
+import type { Boundary } from './cell-log.js';
 import type { LogFilter } from './log-filter.js';
 import { compare, compareIds, type Place, placeOf, type Sort } from './log-order.js';
 import type { LoggedRequest } from './log-reader.js';
@@ -100,7 +101,7 @@ export class ArchiveReader {
     filter: LogFilter,
     sort: Sort,
     limit: number,
-    boundary: string,
+    boundary: Boundary,
     after: Place | undefined,
   ): Promise<LoggedRequest[]> {
     return this.ask(() =>
@@ -117,11 +118,11 @@ export class ArchiveReader {
     const begun = performance.now();
     const found: LoggedRequest[] = [];
     // Sorted by time, what comes after a place is older than it. A cursor may name any moment, also one to come.
-    const end = sort === 'time' && after ? earlier(after.id, boundary) : boundary;
+    const end = sort === 'time' && after ? earlier(after.id, endOf(boundary)) : endOf(boundary);
     const months =
       sort === 'time'
         ? this.#months(filter, end, connection)
-        : this.#partitions(filter, boundary, connection);
+        : this.#partitions(filter, endOf(boundary), connection);
     for await (const month of months) {
       const statement = pageStatement(this.schema, { filter: month, sort, limit, boundary, after });
       const { rows } = await connection.query<Row>(statement.text, statement.values);
@@ -150,18 +151,18 @@ export class ArchiveReader {
   /** All matching entries, oldest first. */
   async *all(
     filter: LogFilter,
-    boundary: string,
+    boundary: Boundary,
     atOnce: number,
-    from?: string,
+    from?: Boundary,
   ): AsyncGenerator<LoggedRequest[]> {
     await this.#check();
     const months: LogFilter[] = [];
-    for await (const month of this.#months(filter, boundary, this.database)) months.unshift(month);
+    for await (const month of this.#months(filter, endOf(boundary), this.database)) months.unshift(month);
     for (const month of months) {
       let last: string | undefined;
       for (;;) {
         const query = new Conditions();
-        query.filter(month, boundary, last ?? from);
+        query.filter(month, boundary, last, from);
         const { rows } = await this.database.query<Row>(
           `SELECT ${columnsOf(this.schema)} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
           query.values,
@@ -169,7 +170,7 @@ export class ArchiveReader {
         const requests = rows.map(toRequest);
         yield requests;
         if (rows.length < atOnce) break;
-        last = next(requests.at(-1)?.id ?? boundary);
+        last = next(requests.at(-1)?.id ?? endOf(boundary));
       }
     }
   }
@@ -211,6 +212,11 @@ export class ArchiveReader {
   }
 }
 
+/** The end of the last of all shards. */
+function endOf(boundary: Boundary): string {
+  return boundary.reduce(later);
+}
+
 function earlier(a: string, b: string): string {
   return compareIds(a, b) < 0 ? a : b;
 }
@@ -249,7 +255,7 @@ interface PageQuestion {
   filter: MonthFilter;
   sort: Sort;
   limit: number;
-  boundary: string;
+  boundary: Boundary;
   after?: Place | undefined;
 }
 
@@ -260,7 +266,7 @@ export function pageStatement(
   const query = new Conditions();
   const column = SORTED_BY[sort];
   const isByTime = column === '';
-  query.filter(filter, isByTime && after ? earlier(after.id, boundary) : boundary);
+  query.filter(filter, boundary, undefined, undefined, isByTime ? after?.id : undefined);
   if (!isByTime && after) query.after(column, after);
   const order = ['logged_ms DESC', 'logged_seq DESC'];
   if (!isByTime) order.unshift(`${column} DESC`);
@@ -284,18 +290,31 @@ export class Conditions {
     this.#conditions.push(condition(`$${this.values.length}`));
   }
 
-  /** Entries before the boundary, and not before `from`. Both are ids of the log's stream. */
-  filter(filter: MonthFilter, boundary: string, from?: string): void {
+  /**
+   * Entries before `before` and the boundary of their shard, and not before `from` and the begin of their shard. All are ids of
+   * the log.
+   */
+  filter(
+    filter: MonthFilter,
+    boundary: Boundary,
+    from?: string,
+    begin?: Boundary,
+    before = endOf(boundary),
+  ): void {
     const { since, until } = filter;
     const {
       from: acceptedFrom = since === undefined ? undefined : since - LONGEST_REQUEST_MS,
       to: acceptedTo = until === undefined ? undefined : until + SKEW_MS,
     } = filter.accepted ?? {};
     // One bound on either side: with two, PostgreSQL walks an index from the wider one.
-    this.#place('<', until === undefined ? boundary : earlier(`${Math.ceil(until)}-0`, boundary));
-    const first = since === undefined ? undefined : `${Math.ceil(since)}-0`;
-    const lower = first !== undefined && from !== undefined ? later(first, from) : (first ?? from);
+    const end = earlier(before, endOf(boundary));
+    this.#place('<', until === undefined ? end : earlier(`${Math.ceil(until)}-0`, end));
+    const lower = [since === undefined ? undefined : `${Math.ceil(since)}-0`, from, begin?.reduce(earlier)]
+      .filter((id) => id !== undefined)
+      .reduce<string | undefined>((last, id) => (last === undefined ? id : later(last, id)), undefined);
     if (lower !== undefined) this.#place('>=', lower);
+    if (boundary.length > 1) this.#shards('<', boundary);
+    if (begin && begin.length > 1) this.#shards('>=', begin);
     if (acceptedFrom !== undefined) this.add((p) => `accepted_at >= ${p}`, new Date(acceptedFrom));
     if (acceptedTo !== undefined) this.add((p) => `accepted_at < ${p}`, new Date(acceptedTo));
     const equal = {
@@ -334,9 +353,19 @@ export class Conditions {
   }
 
   #place(than: '<' | '>=', id: string): void {
+    this.#conditions.push(this.#isPlaced(than, id));
+  }
+
+  /** An entry's shard is a part of its sequence (log-ids.ts). */
+  #shards(than: '<' | '>=', boundary: Boundary): void {
+    const cases = boundary.map((id, shard) => `WHEN ${shard} THEN ${this.#isPlaced(than, id)}`);
+    this.#conditions.push(`CASE logged_seq >> 32 ${cases.join(' ')} ELSE true END`);
+  }
+
+  #isPlaced(than: '<' | '>=', id: string): string {
     const [ms = '0', sequence = '0'] = id.split('-');
     this.values.push(ms, sequence);
     const [a, b] = [1, 0].map((back) => `$${this.values.length - back}`);
-    this.#conditions.push(`(logged_ms, logged_seq) ${than} (${a}::bigint, ${b}::bigint)`);
+    return `(logged_ms, logged_seq) ${than} (${a}::bigint, ${b}::bigint)`;
   }
 }

@@ -2,13 +2,15 @@
 import type { AdminContext } from '@sluice/api/admin-listener';
 import { addErasure, eraseUser, hasErasure } from '@sluice/shared/archive/erasures';
 import { explainFailure } from '@sluice/shared/archive/explain';
-import { readCopies } from '@sluice/shared/archive/state';
+import { readCopies, sumCopies } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
 import { forgetUserInBudgets } from '@sluice/shared/queue/budget-state';
-import type { Redis } from 'ioredis';
+import { addressOfShard } from '@sluice/shared/redis/connect-shards';
+import { askShards } from '@sluice/shared/redis/shard';
+import type { AdminShards } from '../shards.js';
 import { ArchiveReader } from './archive-reader.js';
+import { CellLog } from './cell-log.js';
 import { LogFollowers } from './follow-log.js';
-import { LogReader } from './log-reader.js';
 import { RequestSearch } from './request-search.js';
 import { TrafficReader } from './traffic-reader.js';
 
@@ -19,20 +21,26 @@ interface Erasure {
 }
 
 export function createLog(
-  redis: Redis,
-  { redisUrl, databaseUrl, cell, names, clock, logger, config }: AdminContext,
+  { all: shards }: AdminShards,
+  { redisUrl, databaseUrl, cell, clock, logger, config }: AdminContext,
 ) {
-  const log = new LogReader(redis, names, config.requestLog.maxEntries);
+  const log = new CellLog(shards, Math.ceil(config.requestLog.maxEntries / shards.length));
   const archive = databaseUrl === undefined ? undefined : new ArchiveReader(databaseUrl, cell, { logger });
-  const followers = new LogFollowers(redisUrl, names);
+  const addresses = shards.map(({ id }) => addressOfShard(redisUrl, cell, id));
+  const followers = new LogFollowers(addresses, shards);
   return {
     archive,
     followers,
-    search: new RequestSearch(log, archive, redis, names),
-    traffic: new TrafficReader(log, archive, redis, names),
+    search: new RequestSearch(log, archive),
+    traffic: new TrafficReader(log, archive),
     eraseUser: async (workspace: string, user: string) => {
-      await forgetUserInBudgets(redis, names, workspace, user);
-      return eraseUser(redis, names, workspace, user, clock.now());
+      let erased = 0;
+      // A workspace that has moved has entries in several shards.
+      for (const { redis, names, clock } of shards) {
+        await forgetUserInBudgets(redis, names, workspace, user);
+        erased += await eraseUser(redis, names, workspace, user, clock.now());
+      }
+      return erased;
     },
     eraseArchive:
       archive &&
@@ -47,7 +55,12 @@ export function createLog(
       }),
     isErasing: async (workspace: string) =>
       (await archive?.ask(() => hasErasure(archive.database, archive.schema, workspace))) ?? false,
-    readCopies: () => readCopies(redis, names, clock.now()),
+    readCopies: async () => {
+      const { answers } = await askShards(shards, ({ redis, names, clock }) =>
+        readCopies(redis, names, clock.now()),
+      );
+      return sumCopies(answers);
+    },
     readArchiveProblem: async () => archive?.problem(),
     async closeLog() {
       log.close();

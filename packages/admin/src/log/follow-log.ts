@@ -1,11 +1,12 @@
 /**
- * Follows the request log as it grows. Every follower has its own Redis connection, which waits for the next entries. The
- * connection is closed when the follower leaves or the listener ends.
+ * Follows the request log as it grows. Every follower has its own connection to each shard, which waits for the next entries. The
+ * connections are closed when the follower leaves or the listener ends.
  */
+import { idInCell, lastInShard } from '@sluice/shared/archive/log-ids';
 import { replacementOf } from '@sluice/shared/archive/replacement';
 import { GatewayError } from '@sluice/shared/errors';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS, connectPatiently } from '@sluice/shared/redis/redis';
+import type { ShardKeys } from '@sluice/shared/redis/shard';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type LoggedRequest, toRequest } from './log-reader.js';
@@ -14,15 +15,16 @@ const MAX_FOLLOWERS = 32;
 const BATCH = 250;
 
 export class LogFollowers {
-  readonly #connections = new Set<Redis>();
+  readonly #followers = new Set<() => void>();
 
+  /** `addresses`: of each shard. */
   constructor(
-    private readonly redisUrl: string,
-    private readonly names: KeyNames,
+    private readonly addresses: readonly string[],
+    private readonly shards: readonly ShardKeys[],
   ) {}
 
   close(): void {
-    for (const connection of this.#connections) connection.disconnect();
+    for (const leave of this.#followers) leave();
   }
 
   /**
@@ -34,34 +36,79 @@ export class LogFollowers {
     after: string | undefined,
     left: AbortSignal,
   ): AsyncGenerator<LoggedRequest[]> {
-    if (this.#connections.size >= MAX_FOLLOWERS)
+    if (this.#followers.size >= MAX_FOLLOWERS)
       throw new GatewayError('rate_limited', `There are ${MAX_FOLLOWERS} followers already.`, {
         retryAfterMs: 5_000,
       });
-    const redis = connectPatiently(this.redisUrl);
-    this.#connections.add(redis);
+    const connections = this.addresses.map((address) => connectPatiently(address));
     const leave = () => {
-      redis.disconnect();
-      this.#connections.delete(redis);
+      for (const redis of connections) redis.disconnect();
+      this.#followers.delete(leave);
     };
+    this.#followers.add(leave);
     // `finally` is not enough: it is never reached when nobody takes the next batch.
     left.addEventListener('abort', leave, { once: true });
     try {
-      const key = this.names.requestLog;
-      let last = after ?? (await redis.xrevrange(key, '+', '-', 'COUNT', 1))[0]?.[0] ?? '0-0';
+      const tails = await Promise.all(
+        this.shards.map((shard, i) => Tail.open(connections[i] as Redis, shard, after)),
+      );
       yield [];
       while (!left.aborted) {
-        const streams = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', key, last);
-        const items = streams?.[0]?.[1] ?? [];
-        last = items.at(-1)?.[0] ?? last;
-        // An entry that replaces another one was shown as that one.
-        const requests = items.filter(([, fields]) => !replacementOf(fields)).map(toRequest);
-        yield requests.filter(({ entry }) => matches(entry, filter));
+        const first = await Promise.race(tails.map((tail) => tail.ready()));
+        yield first.take().filter(({ entry }) => matches(entry, filter));
       }
     } catch (error) {
-      if (redis.status !== 'end') throw error;
+      if (connections.every(({ status }) => status !== 'end')) throw error;
     } finally {
       leave();
     }
+  }
+}
+
+/** The end of one shard's log. */
+class Tail {
+  #reading: Promise<this> | undefined;
+  #read: LoggedRequest[] = [];
+
+  private constructor(
+    private readonly redis: Redis,
+    private readonly shard: ShardKeys,
+    private last: string,
+  ) {}
+
+  static async open(redis: Redis, shard: ShardKeys, after: string | undefined): Promise<Tail> {
+    const key = shard.names.requestLog;
+    const newest = async () => (await redis.xrevrange(key, '+', '-', 'COUNT', 1))[0]?.[0] ?? '0-0';
+    return new Tail(redis, shard, after === undefined ? await newest() : lastInShard(after, shard.id));
+  }
+
+  /** Resolves when there are entries to take, or none have come for a while. */
+  ready(): Promise<this> {
+    this.#reading ??= this.#readNext().then(() => this);
+    return this.#reading;
+  }
+
+  /** What has come. The next ones are read from now on. */
+  take(): LoggedRequest[] {
+    this.#reading = undefined;
+    return this.#read;
+  }
+
+  async #readNext(): Promise<void> {
+    const { id, names } = this.shard;
+    const streams = await this.redis.xread(
+      'COUNT',
+      BATCH,
+      'BLOCK',
+      BLOCK_MS,
+      'STREAMS',
+      names.requestLog,
+      this.last,
+    );
+    const items = streams?.[0]?.[1] ?? [];
+    this.last = items.at(-1)?.[0] ?? this.last;
+    // An entry that replaces another one was shown as that one.
+    const requests = items.filter(([, fields]) => !replacementOf(fields)).map(toRequest);
+    this.#read = requests.map((each) => ({ ...each, id: idInCell(each.id, id) }));
   }
 }

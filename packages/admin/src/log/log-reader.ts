@@ -7,7 +7,7 @@
 import { isForFilesAlone, replacementOf } from '@sluice/shared/archive/replacement';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type IndexedRequest, LogIndex } from './log-index.js';
@@ -34,14 +34,19 @@ export class LogReader {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
-    maxEntries: number,
+    private readonly names: ShardNames,
+    private readonly maxEntries: number,
   ) {
     this.#index = new LogIndex(Math.min(maxEntries + TRIM_SLACK, MAX_INDEXED));
     this.#chore = repeatEvery(CATCH_UP_EVERY_MS, async () => {
       if (performance.now() - this.#askedAt < ASKED_LATELY_MS) await this.#catchUp();
     });
     this.#catchUp().catch(() => {});
+  }
+
+  /** Whether the log may have lost its oldest entries. */
+  get isFull(): boolean {
+    return this.#index.size >= Math.min(this.maxEntries, MAX_INDEXED);
   }
 
   close(): void {

@@ -2,13 +2,13 @@
  * The traffic of the latest hours: what Redis still has from the index of the log, and what it has no more summed up by
  * PostgreSQL. The oldest entry of the index separates the two.
  */
+import { idInCell, idInShard } from '@sluice/shared/archive/log-ids';
 import { readArchiveState } from '@sluice/shared/archive/state';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
-import type { Redis } from 'ioredis';
+import type { ShardKeys } from '@sluice/shared/redis/shard';
 import { type ArchiveReader, Conditions } from './archive-reader.js';
+import type { Boundary, CellLog } from './cell-log.js';
 import { hash } from './log-index.js';
 import { compareIds } from './log-order.js';
-import type { LogReader } from './log-reader.js';
 import { STEP_SQL, Traffic } from './traffic.js';
 
 /** More groups than these would take too long to pass on. */
@@ -25,10 +25,8 @@ export interface TrafficPeriod {
 
 export class TrafficReader {
   constructor(
-    private readonly log: LogReader,
+    private readonly log: CellLog,
     private readonly archive: ArchiveReader | undefined,
-    private readonly redis: Redis,
-    private readonly names: KeyNames,
   ) {}
 
   /** `begins`: before this moment nothing is counted, in ms. */
@@ -36,27 +34,27 @@ export class TrafficReader {
     const { since, until, bucketMs, buckets, workspaces } = period;
     const traffic = new Traffic(since, bucketMs, buckets);
     const hashes = workspaces && new Set([...workspaces].map(hash));
-    const oldest = await this.log.visit(since, (request) => {
+    const { oldest, begins, late } = await this.log.visit(since, (request) => {
       if (request.ms < until && (!hashes || hashes.has(request.workspace))) traffic.add(request);
     });
-    const begins = oldest === undefined ? undefined : Number(oldest.split('-')[0]);
-    if (begins !== undefined && begins <= since) return { traffic, begins };
-    const isWhole = await this.#addArchived(traffic, period, oldest);
+    if (begins !== undefined && begins <= since && late.length === 0) return { traffic, begins };
+    const isWhole = late.length === 0 && (await this.#addArchived(traffic, period, oldest));
     return { traffic, begins: isWhole ? since : begins };
   }
 
-  /** False when PostgreSQL is away, or lacks entries that Redis no longer has. */
-  async #addArchived(traffic: Traffic, period: TrafficPeriod, oldest: string | undefined): Promise<boolean> {
+  /** False when a shard or PostgreSQL is away, or PostgreSQL lacks entries that Redis no longer has. */
+  async #addArchived(
+    traffic: Traffic,
+    period: TrafficPeriod,
+    oldest: readonly (string | undefined)[],
+  ): Promise<boolean> {
     if (!this.archive) return false;
     try {
-      const state = await readArchiveState(this.redis, this.names);
-      if (state.spilled > 0) return false;
-      const boundary = oldest ?? state.boundary;
-      // Entries between what PostgreSQL has and what the index has: there are some when PostgreSQL lags behind a large log.
-      if (compareIds(state.boundary, boundary) < 0) {
-        const range = [state.boundary, `(${boundary}`] as const;
-        const between = await this.redis.xrange(this.names.requestLog, ...range, 'COUNT', 1);
-        if (between.length > 0) return false;
+      const boundary: string[] = [];
+      for (const shard of this.log.shards) {
+        const end = await this.#endOfArchived(shard, oldest[shard.id]);
+        if (end === undefined) return false;
+        boundary[shard.id] = end;
       }
       const { archive } = this;
       return await archive.ask(() => addArchived(archive, traffic, period, boundary));
@@ -64,6 +62,20 @@ export class TrafficReader {
       // The reader has put the reason into the log of the process.
       return false;
     }
+  }
+
+  /** Up to where PostgreSQL is asked for a shard. Undefined when it lacks entries that the index has not got either. */
+  async #endOfArchived({ id, redis, names }: ShardKeys, oldest?: string): Promise<string | undefined> {
+    const state = await readArchiveState(redis, names);
+    if (state.spilled > 0) return undefined;
+    const boundary = oldest === undefined ? state.boundary : idInShard(oldest, id);
+    // Entries between what PostgreSQL has and what the index has: there are some when PostgreSQL lags behind a large log.
+    if (compareIds(state.boundary, boundary) < 0) {
+      const range = [state.boundary, `(${boundary}`] as const;
+      const between = await redis.xrange(names.requestLog, ...range, 'COUNT', 1);
+      if (between.length > 0) return undefined;
+    }
+    return idInCell(boundary, id);
   }
 }
 
@@ -88,7 +100,7 @@ async function addArchived(
   archive: ArchiveReader,
   traffic: Traffic,
   { since, until, bucketMs, workspaces }: TrafficPeriod,
-  boundary: string,
+  boundary: Boundary,
 ): Promise<boolean> {
   const where = new Conditions();
   where.filter({ since, until, workspaces }, boundary);

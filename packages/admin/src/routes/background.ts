@@ -1,41 +1,39 @@
 import type { Router } from '@koa/router';
-import {
-  type BackgroundParts,
-  cancelRequest,
-  findRequest,
-  listRequests,
-  present,
-} from '@sluice/api/chat/background-route';
-import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { cancelRequest, findRequest, listRequests, present } from '@sluice/api/chat/background-route';
+import type { Directory, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
+import type { AdminShards } from '../shards.js';
 
-export interface BackgroundAdminParts extends Pick<BackgroundParts, 'expectations' | 'requestEnds'> {
-  chat: Pick<BackgroundParts, 'background' | 'directory'>;
+export interface BackgroundAdminParts {
+  shards: AdminShards;
+  directory: Pick<Directory, 'findWorkspace'>;
 }
 
 /** The requests in the background of a workspace, without prompts and answers. */
-export function addBackgroundRoutes(router: Router, parts: BackgroundAdminParts): void {
-  const { chat, expectations, requestEnds } = parts;
-  const { background } = chat;
+export function addBackgroundRoutes(router: Router, { shards, directory }: BackgroundAdminParts): void {
   const ownerOf = async (ctx: ParameterizedContext): Promise<WorkspaceRecord> => {
-    const owner = await chat.directory.findWorkspace(ctx.params.id ?? '');
+    const owner = await directory.findWorkspace(ctx.params.id ?? '');
     if (!owner) throw new GatewayError('not_found', 'There is no such workspace.');
     return owner;
   };
 
   router.get('/workspaces/:id/background-requests', async (ctx) => {
-    ctx.body = await listRequests({ background }, await ownerOf(ctx), ctx.query);
+    const owner = await ownerOf(ctx);
+    ctx.body = await listRequests(shards.at(owner), owner, ctx.query);
   });
 
   router.get('/workspaces/:id/background-requests/:request', async (ctx) => {
-    const request = await findRequest({ background }, await ownerOf(ctx), ctx.params.request);
-    ctx.body = present(request, request.head ? undefined : await expectations.of(request));
+    const owner = await ownerOf(ctx);
+    const shard = shards.at(owner);
+    const request = await findRequest(shard, owner, ctx.params.request);
+    ctx.body = present(request, request.head ? undefined : await shard.expectations.of(request));
   });
 
   router.post('/workspaces/:id/background-requests/:request/cancel', async (ctx) => {
-    const changed = await cancelRequest({ background, requestEnds }, await ownerOf(ctx), ctx.params.request);
+    const owner = await ownerOf(ctx);
+    const changed = await cancelRequest(shards.at(owner), owner, ctx.params.request);
     noteChange(ctx, { before: { status: 'in_progress' }, after: { status: changed.status } });
     ctx.body = changed;
   });

@@ -1,9 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { type Batch, toBatchView } from '@sluice/api/batches/batch-record';
-import type { BatchStore } from '@sluice/api/batches/batch-store';
-import type { Quotes } from '@sluice/api/batches/quotes';
-import type { Files } from '@sluice/api/files/files';
 import type { BatchView, List } from '@sluice/shared/admin-api';
 import { batchesQuery, quoteQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
@@ -13,6 +10,7 @@ import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../http/present.js';
 import { readInput } from '../http/read-input.js';
+import type { AdminShards } from '../shards.js';
 
 /** The most batches that are shown, the newest of all workspaces. */
 const MOST = 500;
@@ -29,21 +27,16 @@ function hasText({ id, input_file_id, metadata }: BatchView, text: string): bool
 }
 
 export interface BatchAdminParts {
-  batches: BatchStore;
-  quotes: Quotes;
-  files: Files;
+  shards: AdminShards;
   config: { files: { maxFileBytes: number } };
   snapshot: DirectorySnapshot;
   clock: Clock;
 }
 
 /** /batches: how the batches of all workspaces stand. */
-export function addBatchRoutes(
-  router: Router,
-  { batches, quotes, files, config, snapshot, clock }: BatchAdminParts,
-): void {
+export function addBatchRoutes(router: Router, { shards, config, snapshot, clock }: BatchAdminParts): void {
   const find = async (workspace: string, id: string): Promise<Batch> => {
-    const batch = await batches.find(id);
+    const batch = await (await shards.of(workspace)).batches.find(id);
     if (batch?.record.workspace !== workspace) throw new GatewayError('not_found', 'There is no such batch.');
     return batch;
   };
@@ -51,15 +44,28 @@ export function addBatchRoutes(
   router.get('/batches', async (ctx) => {
     const { workspace: only, status, search = '' } = readInput(batchesQuery, ctx.query);
     const seen = seenBy(ctx);
-    const workspaces = (await snapshot.read())
-      .map(({ id }) => id)
-      .filter((id) => (!seen || seen.has(id)) && (only === undefined || only === id));
-    const newest = await Promise.all(workspaces.map((workspace) => batches.newest(workspace, MOST_SEARCHED)));
-    const ids = newest
+    const workspaces = (await snapshot.read()).filter(
+      ({ id }) => (!seen || seen.has(id)) && (only === undefined || only === id),
+    );
+    const newest = await Promise.all(
+      workspaces.map(async (workspace) => {
+        const { batches } = shards.at(workspace);
+        const found = await batches.newest(workspace.id, MOST_SEARCHED);
+        return found.map((batch) => ({ ...batch, batches }));
+      }),
+    );
+    const chosen = newest
       .flat()
       .sort((a, b) => b.created - a.created)
       .slice(0, status === undefined && search === '' ? MOST : MOST_SEARCHED);
-    const found = (await batches.findAll(ids.map(({ id }) => id)))
+    const read = await Promise.all(
+      shards.all.map(({ batches }) =>
+        batches.findAll(chosen.filter((each) => each.batches === batches).map(({ id }) => id)),
+      ),
+    );
+    const found = read
+      .flat()
+      .sort((a, b) => b.record.created - a.record.created)
       .map(toBatchView)
       .filter((batch) => (status === undefined || batch.status === status) && hasText(batch, search));
     ctx.body = list(found.slice(0, MOST)) satisfies List<BatchView>;
@@ -78,8 +84,10 @@ export function addBatchRoutes(
     ctx.set('connection', 'close');
     const timer = setTimeout(() => ctx.req.destroy(), MOST_QUOTE_MS);
     try {
+      const { id: workspace = '' } = ctx.params;
+      const { quotes } = await shards.of(workspace);
       ctx.body = await quotes.quote({
-        ...{ workspace: ctx.params.id ?? '', keyId: '', inputFile: null, bytes: ctx.req, size },
+        ...{ workspace, keyId: '', inputFile: null, bytes: ctx.req, size },
         endpoint: endpoint === '/v1/embeddings' ? 'embeddings' : undefined,
       });
     } finally {
@@ -90,6 +98,7 @@ export function addBatchRoutes(
   router.post('/workspaces/:id/batches/:batch/cancel', async (ctx) => {
     const { id = '', batch = '' } = ctx.params;
     const { state } = await find(id, batch);
+    const { batches } = await shards.of(id);
     const status = await batches.cancel(batch, { ...state.times, cancelling: clock.now() });
     if (status !== 'cancelling')
       throw new GatewayError('conflict', `A batch that is ${status} cannot be cancelled.`);
@@ -99,6 +108,7 @@ export function addBatchRoutes(
 
   router.get('/workspaces/:id/files/:file/content', async (ctx) => {
     const { id = '', file = '' } = ctx.params;
+    const { files } = await shards.of(id);
     const record = await files.find(id, file);
     ctx.set('content-type', 'application/jsonl');
     ctx.set('content-disposition', 'attachment');

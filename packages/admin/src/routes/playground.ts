@@ -1,5 +1,7 @@
 import type { Router } from '@koa/router';
+import type { DirectoryCache } from '@sluice/api/cell/directory-cache';
 import { type ChatParts, createChatRoute } from '@sluice/api/chat/route';
+import { createByShard } from '@sluice/api/http/by-shard';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import type { DirectoryParts } from './workspaces.js';
 
@@ -7,14 +9,19 @@ import type { DirectoryParts } from './workspaces.js';
 const PLAYGROUND_KEY = 'admin-playground';
 
 export interface PlaygroundParts extends DirectoryParts {
-  chat: ChatParts;
+  /** Of each shard. */
+  chats: readonly ChatParts[];
+  cache: DirectoryCache;
 }
 
 /**
  * /workspaces/{id}/playground: a chat on behalf of a workspace, for operators who have none of its keys. Only the
  * authentication differs from the public endpoint. Checks, limits, queue, log entry and bill are the same.
  */
-export function addPlaygroundRoutes(router: Router, { directory, readBody, chat }: PlaygroundParts): void {
+export function addPlaygroundRoutes(
+  router: Router,
+  { directory, readBody, chats, cache }: PlaygroundParts,
+): void {
   router.post(
     '/workspaces/:id/playground',
     readBody,
@@ -31,6 +38,9 @@ export function addPlaygroundRoutes(router: Router, { directory, readBody, chat 
       };
       await next();
     },
-    createChatRoute(chat),
+    createByShard(
+      chats.map((chat) => createChatRoute(chat)),
+      cache,
+    )((chat) => chat),
   );
 }

@@ -1,24 +1,24 @@
 import type { Router } from '@koa/router';
 import { GatewayError } from '@sluice/shared/errors';
-import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { noteChange } from '../access/audit.js';
+import type { AdminShards } from '../shards.js';
 
 export interface QueueParts {
-  queue: ChatQueue;
+  shards: AdminShards;
   providers: ReadonlyMap<string, unknown>;
 }
 
 /** /queues/{provider}/pause and /resume: whether workers take the provider's requests. */
-export function addQueueRoutes(router: Router, { queue, providers }: QueueParts): void {
+export function addQueueRoutes(router: Router, { shards, providers }: QueueParts): void {
   for (const action of ['pause', 'resume'] as const) {
     router.post(`/queues/:provider/${action}`, async (ctx) => {
       const { provider = '' } = ctx.params;
       if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
       noteChange(ctx, {
-        before: { paused: await queue.of(provider).isPaused() },
+        before: { paused: await shards.at().queue.of(provider).isPaused() },
         after: { paused: action === 'pause' },
       });
-      await queue.of(provider)[action]();
+      await Promise.all(shards.all.map(({ queue }) => queue.of(provider)[action]()));
       ctx.body = { object: 'queue', provider, paused: action === 'pause' };
     });
   }

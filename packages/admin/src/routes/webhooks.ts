@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router';
 import type { Delivery } from '@sluice/api/webhooks/delivery-store';
 import type { Webhook } from '@sluice/api/webhooks/webhook-store';
-import type { Webhooks } from '@sluice/api/webhooks/webhooks';
 import type { CreatedWebhook, List, WebhookDelivery, WebhookView } from '@sluice/shared/admin-api';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { deliveriesQuery } from '@sluice/shared/contract/query';
 import { EVENT_TYPES, webhookInput } from '@sluice/shared/contract/webhook';
 import type { Directory } from '@sluice/shared/directory/directory';
@@ -14,9 +14,11 @@ import { noteChange } from '../access/audit.js';
 import { iso, isoOrNull, list } from '../http/present.js';
 import { readInput } from '../http/read-input.js';
 import { readWebhookAddress } from '../http/read-webhook-address.js';
+import type { AdminShards } from '../shards.js';
 
 export interface WebhookParts {
-  webhooks: Webhooks;
+  shards: AdminShards;
+  config: Pick<GatewayConfig, 'webhooks'>;
   directory: Directory;
   clock: Clock;
   readBody: Middleware;
@@ -25,9 +27,9 @@ export interface WebhookParts {
 /** /workspaces/{id}/webhooks and /workspaces/{id}/webhook-deliveries */
 export function addWebhookRoutes(
   router: Router,
-  { webhooks, directory, clock, readBody }: WebhookParts,
+  { shards, config: { webhooks: config }, directory, clock, readBody }: WebhookParts,
 ): void {
-  const { store, deliveries, config } = webhooks;
+  const webhooksOf = async (workspace: string) => (await shards.of(workspace)).webhooks;
 
   const requireWorkspace: Middleware = async (ctx, next) => {
     if (!(await directory.findWorkspace(ctx.params.id ?? ''))) throw noWorkspace();
@@ -35,6 +37,7 @@ export function addWebhookRoutes(
   };
 
   const find = async (workspace: string, id: string): Promise<Webhook> => {
+    const { store } = await webhooksOf(workspace);
     const webhook = await store.find(workspace, id);
     if (!webhook) throw new GatewayError('not_found', 'There is no such webhook.');
     return webhook;
@@ -42,6 +45,7 @@ export function addWebhookRoutes(
 
   router.get('/workspaces/:id/webhooks', requireWorkspace, async (ctx) => {
     const { id = '' } = ctx.params;
+    const { store } = await webhooksOf(id);
     const views = (await store.list(id)).map((webhook) => present(id, webhook));
     ctx.body = list(views) satisfies List<WebhookView>;
   });
@@ -54,6 +58,7 @@ export function addWebhookRoutes(
       events,
       created: clock.now(),
     };
+    const { store } = await webhooksOf(id);
     const webhook = await store.add(id, input, config.maxPerWorkspace);
     if (!webhook)
       throw new GatewayError(
@@ -68,6 +73,7 @@ export function addWebhookRoutes(
   router.delete('/workspaces/:id/webhooks/:webhook', async (ctx) => {
     const { id = '', webhook: wanted = '' } = ctx.params;
     const webhook = await find(id, wanted);
+    const { store } = await webhooksOf(id);
     await store.remove(id, wanted);
     noteChange(ctx, { before: withoutSecrets(webhook) });
     ctx.body = { id: wanted, object: 'webhook', deleted: true };
@@ -75,6 +81,7 @@ export function addWebhookRoutes(
 
   router.post('/workspaces/:id/webhooks/:webhook/test', async (ctx) => {
     const { id = '', webhook = '' } = ctx.params;
+    const webhooks = await webhooksOf(id);
     const delivery = await webhooks.test(id, await find(id, webhook));
     noteChange(ctx, { after: { delivery: delivery.id } });
     ctx.status = 202;
@@ -84,13 +91,15 @@ export function addWebhookRoutes(
   router.get('/workspaces/:id/webhook-deliveries', requireWorkspace, async (ctx) => {
     const { id = '' } = ctx.params;
     const { limit } = readInput(deliveriesQuery, { limit: ctx.query.limit });
+    const { deliveries } = await webhooksOf(id);
     const views = (await deliveries.list(id, limit)).map((delivery) => presentDelivery(id, delivery));
     ctx.body = list(views) satisfies List<WebhookDelivery>;
   });
 
   router.post('/workspaces/:id/webhook-deliveries/:delivery/resend', async (ctx) => {
     const { id = '', delivery: wanted = '' } = ctx.params;
-    const delivery = await deliveries.find(id, wanted);
+    const webhooks = await webhooksOf(id);
+    const delivery = await webhooks.deliveries.find(id, wanted);
     if (!delivery) throw new GatewayError('not_found', 'There is no such delivery, or it is too old.');
     await find(id, delivery.webhook);
     noteChange(ctx, { before: { state: delivery.state }, after: { state: 'waiting' } });

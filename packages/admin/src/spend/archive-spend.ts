@@ -8,8 +8,7 @@ import { linesOf } from '@sluice/shared/archive/spend-of';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
-import type { Redis } from 'ioredis';
+import { askShards, type ShardKeys } from '@sluice/shared/redis/shard';
 import { type ArchiveReader, Conditions, type Statement } from '../log/archive-reader.js';
 import { toRequest } from '../log/log-reader.js';
 import { localDay } from './local-day.js';
@@ -42,8 +41,7 @@ interface Line {
 export class ArchiveSpend {
   constructor(
     private readonly archive: ArchiveReader,
-    private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly shards: readonly ShardKeys[],
   ) {}
 
   async read(question: SpendQuestion): Promise<SpendResult> {
@@ -65,11 +63,17 @@ export class ArchiveSpend {
   }
 
   async #tail(): Promise<{ entries: LogEntry[]; isComplete: boolean }> {
-    const state = await readArchiveState(this.redis, this.names);
+    const { answers, late } = await askShards(this.shards, (shard) => this.#tailOf(shard));
+    const isComplete = late.length === 0 && answers.every((each) => each.isComplete);
+    return { entries: answers.flatMap(({ entries }) => entries), isComplete };
+  }
+
+  async #tailOf({ redis, names }: ShardKeys): Promise<{ entries: LogEntry[]; isComplete: boolean }> {
+    const state = await readArchiveState(redis, names);
     const entries: LogEntry[] = [];
     let from = state.boundary;
     for (;;) {
-      const chunk = await this.redis.xrange(this.names.requestLog, from, '+', 'COUNT', TAIL_AT_ONCE);
+      const chunk = await redis.xrange(names.requestLog, from, '+', 'COUNT', TAIL_AT_ONCE);
       const due = chunk.filter(([, fields]) => !isForFilesAlone(fields));
       entries.push(...due.map((each) => toRequest(each).entry));
       if (chunk.length < TAIL_AT_ONCE) return { entries, isComplete: state.spilled === 0 };

@@ -3,7 +3,7 @@ import { monthOf } from '@sluice/shared/calendar';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { estimatedMonth } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames, ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
 const MONTH = /^\d{4}-\d\d$/;
@@ -20,14 +20,14 @@ export interface MonthOfBudget {
 
 /** Every month from the first that is known to this one, the newest first. */
 export async function readMonths(
-  redis: Redis,
-  names: KeyNames,
+  control: { redis: Redis; names: ControlNames },
+  { redis, names }: { redis: Redis; names: ShardNames },
   clock: Clock,
   { id, limits }: Pick<WorkspaceRecord, 'id' | 'limits'>,
 ): Promise<MonthOfBudget[]> {
   const [sums, changes] = await Promise.all([
     redis.hgetall(names.spent(id)),
-    redis.xrange(names.budgets(id), '-', '+'),
+    control.redis.xrange(control.names.budgets(id), '-', '+'),
   ]);
   const budgets = changes.map(([at, [, usd]]) => ({ month: monthOf(Number(at.split('-')[0])), usd }));
   const present = monthOf(clock.now());

@@ -4,7 +4,7 @@ import { monthOf } from '@sluice/shared/calendar';
 import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
 import { estimatedMonth, refusingMonth, refusingSince } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { isoOrNull } from '../http/present.js';
 
@@ -24,7 +24,7 @@ export interface LimitUse {
 
 export async function readLimitUse(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   clock: Clock,
   workspace: string,
 ): Promise<LimitUse> {

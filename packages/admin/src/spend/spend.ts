@@ -1,8 +1,7 @@
 /** Sums up the ledger. Sums are exact: whole picodollars as bigint. */
 
 import { SPEND_FIELDS, type SpendField } from '@sluice/shared/contract/spend';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
-import type { Redis } from 'ioredis';
+import { askShards, type ShardKeys } from '@sluice/shared/redis/shard';
 
 /** `unknown`: calls whose bill nobody knows. `estimated`: their estimated cost, which `cost` does not include. */
 export const COLUMNS = [
@@ -53,23 +52,19 @@ export interface SpendResult {
   others: SpendRow[];
   /** The number of groups over all days. */
   groups: number;
-  /** False: PostgreSQL has not got everything that Redis has no more. */
+  /** False: a shard is away, or PostgreSQL has not got everything that Redis has no more. */
   isComplete: boolean;
 }
 
 /** From the ledger in Redis, which knows days of UTC, and no keys and no tags. By day where asked for, then the dearest first. */
-export async function readSpend(
-  redis: Redis,
-  names: KeyNames,
-  question: SpendQuestion,
-): Promise<SpendResult> {
+export async function readSpend(shards: readonly ShardKeys[], question: SpendQuestion): Promise<SpendResult> {
   const { by, top } = question;
   const fields = by.filter((field) => !isPeriod(field));
   const byDay = fields.length < by.length;
-  const read = (groupOf: GroupOf, days: boolean) => sumLedger(redis, names, question, groupOf, days);
+  const read = (groupOf: GroupOf, days: boolean) => sumLedger(shards, question, groupOf, days);
   if (top === undefined) {
-    const { rows, total, groups } = await read((row) => pick(row, fields), byDay);
-    return { rows, total, others: [], groups, isComplete: true };
+    const { rows, total, groups, isComplete } = await read((row) => pick(row, fields), byDay);
+    return { rows, total, others: [], groups, isComplete };
   }
   // The ledger is read twice, because a row for every group and day could take too much memory.
   const whole = await read((row) => pick(row, fields), false);
@@ -81,7 +76,7 @@ export async function readSpend(
     total,
     others: rows.filter(({ group }) => !isShown(group)),
     groups: whole.groups,
-    isComplete: true,
+    isComplete: whole.isComplete,
   };
 }
 
@@ -90,17 +85,17 @@ type Group = SpendRow['group'];
 type GroupOf = (row: Group) => Group;
 
 async function sumLedger(
-  redis: Redis,
-  names: KeyNames,
+  shards: readonly ShardKeys[],
   { from, to, by, filter, workspaces }: SpendQuestion,
   groupOf: GroupOf,
   byDay: boolean,
-): Promise<Pick<SpendResult, 'rows' | 'total' | 'groups'>> {
+): Promise<Pick<SpendResult, 'rows' | 'total' | 'groups' | 'isComplete'>> {
   const periods = by.filter(isPeriod);
   const periodOf = (day: string): Group =>
     Object.fromEntries(periods.map((field) => [field, field === 'day' ? day : day.slice(0, 7)]));
   const rows = new Map<string, SpendRow>();
   const total = noSums();
+  let isComplete = true;
   /** Name of a ledger row → group. A name comes once for each column, and again on other days. */
   const groups = new Map<string, { key: string; group: Group } | undefined>();
   const toGroup = (name: string) => {
@@ -123,7 +118,12 @@ async function sumLedger(
   };
   for (const day of daysBetween(from, to)) {
     // The reply stays a list, because building an object of many thousand fields takes longer than summing it.
-    const ledger = (await redis.call('HGETALL', names.ledger(day))) as string[];
+    const { answers, late } = await askShards(
+      shards,
+      async ({ redis, names }) => (await redis.call('HGETALL', names.ledger(day))) as string[],
+    );
+    if (late.length > 0) isComplete = false;
+    const ledger = answers.length === 1 ? (answers[0] ?? []) : answers.flat();
     const known = new Map<string, SpendRow | undefined>();
     for (let i = 0; i < ledger.length; i += 2) {
       if (i % FIELDS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -142,7 +142,7 @@ async function sumLedger(
   }
   const keys = new Set([...groups.values()].map((found) => found?.key));
   keys.delete(undefined);
-  return { rows: [...rows.values()].sort(compareRows), total, groups: keys.size };
+  return { rows: [...rows.values()].sort(compareRows), total, groups: keys.size, isComplete };
 }
 
 function pick(row: Group, fields: readonly GroupField[]): Group {

@@ -1,12 +1,12 @@
 /** The lease of a batch. The api process that holds it runs the batch. */
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { LEASE_MS, leaseScript, releaseScript, renewScript } from './batch-scripts.js';
 
 export class BatchLeases {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   async lease(id: string, token: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** The records of batches in Redis. */
 import type { Payloads } from '@sluice/shared/queue/payload';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import type { Redis } from 'ioredis';
 import { toBatch, toFields, toRecordText } from './batch-fields.js';
@@ -10,7 +10,7 @@ import { cancelScript, createBatchScript, finishScript, updateScript } from './b
 export class BatchStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly payloads: Payloads,
   ) {}
 

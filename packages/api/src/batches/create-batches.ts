@@ -2,9 +2,9 @@
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
-import type { Redis } from 'ioredis';
 import type { Cell } from '../cell/create-cell.js';
-import type { Chat } from '../chat/create-chat.js';
+import type { ApiShard } from '../cell/create-shard.js';
+import type { Chat, CommonChat } from '../chat/create-chat.js';
 import type { Files } from '../files/files.js';
 import { BatchLeases } from './batch-lease.js';
 import { BatchRunner } from './batch-runner.js';
@@ -15,14 +15,15 @@ import { ProviderRoom } from './provider-room.js';
 import { Quotes } from './quotes.js';
 
 export function createBatches(
-  redis: Redis,
+  { redis, names, clock, queue, memory }: ApiShard,
   config: GatewayConfig,
   logger: Logger,
   cell: Cell,
-  { dispatcher, workspaceLimits, estimate, availability, admission, readOwnBudgets, lately, prefixes }: Chat,
+  { estimate, availability }: CommonChat,
+  { dispatcher, workspaceLimits, admission, readOwnBudgets, lately, prefixes }: Chat,
   files: Files,
 ) {
-  const { id, names, payloads, clock, directory, queue, memory, neighbours, apiMetrics } = cell;
+  const { id, payloads, directory, neighbours, apiMetrics } = cell;
   const batches = new BatchStore(redis, names, payloads);
   const runner = new BatchRunner(
     {

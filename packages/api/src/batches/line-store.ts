@@ -2,7 +2,7 @@
 import type { OnCrash } from '@sluice/shared/contract/route';
 import type { HandedLine, HandedPart } from '@sluice/shared/queue/provider-batches';
 import { reservationOf } from '@sluice/shared/queue/workspace-limits';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import type { HandedOver } from './batch-record.js';
 import { acknowledgeScript, claimScript, handOverScript } from './batch-scripts.js';
@@ -52,7 +52,7 @@ export interface StoredResult {
 export class LineStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   async claim(

@@ -3,7 +3,7 @@ import { dayOf } from '@sluice/shared/calendar';
 import { type Lately, quantile } from '@sluice/shared/queue/lately';
 import { ledgerRow } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { ENOUGH_ANSWERS, type PastUse } from '@sluice/shared/registry/line-estimate';
 import type { Redis } from 'ioredis';
 
@@ -16,7 +16,7 @@ const READ_EVERY_MS = 5_000;
 
 export interface PastUseParts {
   redis: Redis;
-  names: KeyNames;
+  names: ShardNames;
   clock: Clock;
   lately: Pick<Lately, 'refresh' | 'answersOf'>;
 }

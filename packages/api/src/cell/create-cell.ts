@@ -8,34 +8,34 @@ import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { requireShards } from '@sluice/shared/process/shard-agreement';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
-import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
-import { recordParts } from '@sluice/shared/queue/settle';
 import { RedisClock } from '@sluice/shared/redis/clock';
-import { keyNames } from '@sluice/shared/redis/key-names';
+import { controlNames } from '@sluice/shared/redis/key-names';
 import { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import { Catalogue } from './catalogue.js';
+import { type ApiShard, createShard } from './create-shard.js';
 import { DirectoryCache } from './directory-cache.js';
-import { Inbox } from './inbox.js';
 import { KeyUse } from './key-use.js';
 import { ApiMetrics } from './metrics.js';
 import { Neighbours } from './neighbours.js';
 import { ProviderTests } from './provider-tests.js';
-import { RedisMemory } from './redis-memory.js';
 import { RegistryRefresh } from './registry-refresh.js';
 import { RequestTally } from './request-tally.js';
 import { SharedGauges } from './shared-gauges.js';
 
 export interface CellOptions {
   cell: string;
+  /** How many shards the cell has. */
+  shards: number;
   live: LiveConfig;
   /** The keys that encrypt prompts and answers. */
   payloadKeys?: SecretKeys | undefined;
@@ -46,24 +46,24 @@ export interface CellOptions {
   logger: Logger;
 }
 
-export type Cell = Awaited<ReturnType<typeof createCell>>;
+export type Cell = Omit<Awaited<ReturnType<typeof createCell>>, 'shards'>;
 
-/** Only the registry runs already. */
-export async function createCell(options: CellOptions, redis: Redis) {
+/** `connections`: for the requests of each shard. Only the registry runs already. */
+export async function createCell(options: CellOptions, connections: readonly [Redis, ...Redis[]]) {
   const { cell, live, logger } = options;
   const { config } = live;
-  const names = keyNames(cell);
+  const [redis] = connections;
+  const names = controlNames(cell);
   const { payloads, digests } = readSecrets(options);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);
+  await requireShards(redis, names, options.shards);
   const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
   const takeUpAdded = async () => added?.takeUp(live, false);
   await takeUpAdded();
 
   const id = makeRequestId();
-  const inbox = new Inbox(id, names);
   const announced = new AnnouncedLimits(redis, names, clock);
-  const queue = new ChatQueue(redis, recordParts(names, config, announced));
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {
@@ -71,10 +71,15 @@ export async function createCell(options: CellOptions, redis: Redis) {
     role: 'api',
     payload: payloads.keyIds,
     pepper: digests.ids,
+    ...(options.shards > 1 ? { shards: { count: options.shards } } : {}),
   });
   const neighbours = new Neighbours(presence);
-  const memory = new RedisMemory(redis, () => neighbours.apis);
-  const store = new Directory(redis, names);
+  const shards = connections.map((each, shard) =>
+    createShard(shard, each, { ...options, config, announced, neighbours, inboxId: id, control: clock }),
+  );
+  await Promise.all(shards.map((shard) => shard.start()));
+  const [{ queue }] = shards as [ApiShard];
+  const store = new Directory(redis, names, shards);
   const directory = new DirectoryCache(store, digests);
   const keyUse = new KeyUse(redis, names, clock);
   const registryStore = new RegistryStore(redis, names);
@@ -94,10 +99,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
   const metrics = new Metrics('api');
   const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
   const gauges = new SharedGauges(metrics, {
-    redis,
-    names,
-    clock,
-    queue,
+    shards,
     providers: config.providers,
     coolDowns,
     announced,
@@ -107,7 +109,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
   const workspaceLabels = new WorkspaceLabels(options.topWorkspaces);
   const requestTally = new RequestTally(metrics, workspaceLabels);
   const directoryWatch = new DirectoryWatch(store, async (workspaces) => {
-    await workspaceLabels.learn(workspaces, () => readBusiest(redis, names, clock.now()));
+    await workspaceLabels.learn(workspaces, () => readBusiest(shards, clock.now()));
     requestTally.update(workspaces);
     apiMetrics.update(workspaces);
     gauges.update(workspaces);
@@ -116,7 +118,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
   return {
     ...{ id, names, payloads, digests, clock, added, takeUpAdded },
     findInFile: (provider: string) => live.findInFile(provider),
-    ...{ inbox, queue, announced, coolDowns, circuits, presence, neighbours, memory },
+    ...{ shards, announced, coolDowns, circuits, presence, neighbours },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch },
   };

@@ -8,7 +8,7 @@
  */
 
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
@@ -25,7 +25,7 @@ export class Inbox {
   #batch = BATCH.least;
   #caughtUpAt = 0;
 
-  constructor(id: string, names: KeyNames) {
+  constructor(id: string, names: ShardNames) {
     this.id = id;
     this.#key = names.inbox(id);
   }

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
@@ -21,7 +21,7 @@ export class KeyUse {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
   ) {}
 

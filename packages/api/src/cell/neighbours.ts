@@ -2,7 +2,7 @@
  * The processes of the cell, as this process last saw them: a chore looks once a second. Before the first look there is no
  * worker, and the protocol is the oldest.
  */
-import type { Presence } from '@sluice/shared/process/presence';
+import type { Presence, ProcessInfo } from '@sluice/shared/process/presence';
 import { commonProtocol } from '@sluice/shared/process/protocol';
 
 export class Neighbours {
@@ -14,15 +14,31 @@ export class Neighbours {
   /** The same of every api process. */
   apiProtocol = commonProtocol([]);
 
+  /** The shards whose jobs a worker takes. */
+  #served = new Set<number>();
+  /** How many shards every process knows. */
+  shards = 1;
+
   constructor(private readonly presence: Presence) {}
 
   async look(): Promise<void> {
     const alive = await this.presence.alive();
     const workers = alive.filter(({ role }) => role === 'worker');
     this.workers = workers.length;
+    this.#served = new Set(workers.flatMap(servedBy));
+    this.shards = Math.min(...alive.map(({ shards }) => shards?.count ?? 1));
     this.apis = Math.max(1, alive.length - workers.length);
     this.protocol = commonProtocol(workers.map(({ protocols }) => protocols));
     const apis = alive.filter(({ role }) => role === 'api');
     this.apiProtocol = commonProtocol(apis.map(({ protocols }) => protocols));
   }
+
+  /** Whether a worker takes the jobs of this shard. */
+  serves(shard: number): boolean {
+    return this.#served.has(shard);
+  }
+}
+
+function servedBy({ shards }: ProcessInfo): number[] {
+  return shards?.served ?? Array.from({ length: shards?.count ?? 1 }, (_, shard) => shard);
 }

@@ -6,7 +6,7 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Redis } from 'ioredis';
 import type { RegistryRefresh } from './registry-refresh.js';
@@ -18,7 +18,7 @@ const LOCK_MS = 60_000;
 
 export interface ScheduleParts {
   redis: Redis;
-  names: KeyNames;
+  names: ControlNames;
   store: RegistryStore;
   refresh: RegistryRefresh;
   clock: Clock;

@@ -1,6 +1,6 @@
 /**
  * Gauges of the whole cell, read from Redis at every scrape. Every api process reports the same. While Redis is away, the
- * gauges are missing, because an old number is worse than none.
+ * gauges are missing, because an old number is worse than none. They are without a shard that is away.
  */
 
 import { monthOf } from '@sluice/shared/calendar';
@@ -12,21 +12,16 @@ import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { readBudgetUse } from '@sluice/shared/queue/budget-use';
 import { toBudgetPicodollars } from '@sluice/shared/queue/budgets';
-import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
+import { type LimitState, type RateState, readRateState, sumRates } from '@sluice/shared/queue/rate-state';
 import { estimatedMonth, refusingMonth, refusingSince } from '@sluice/shared/queue/workspace-limits';
-import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
-import type { Redis } from 'ioredis';
-import { type QueueReading, readQueue } from './read-queue.js';
+import { askShards, FIRST_SHARD } from '@sluice/shared/redis/shard';
+import type { ApiShard } from './create-shard.js';
+import { type QueueReading, readQueue, sumQueues } from './read-queue.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 
 export interface SharedGaugesParts {
-  redis: Redis;
-  names: KeyNames;
-  clock: Clock;
-  queue: ChatQueue;
+  shards: readonly ApiShard[];
   providers: ReadonlyMap<string, ProviderConfig>;
   coolDowns: CoolDowns;
   announced: AnnouncedLimits;
@@ -46,6 +41,21 @@ interface SpendReading {
 
 type BudgetReading = { workspace: string } & Awaited<ReturnType<typeof readBudgetUse>>;
 
+interface BatchesReading {
+  active: number;
+  oldestS: number;
+  atProviders: number;
+}
+
+interface ShardReading {
+  queues: QueueReading[];
+  rates: RateState[];
+  spend: SpendReading[];
+  budgets: BudgetReading[];
+  batches: BatchesReading;
+  webhooks: number;
+}
+
 export class SharedGauges {
   readonly #jobs;
   readonly #oldest;
@@ -62,6 +72,7 @@ export class SharedGauges {
   readonly #providerBatches;
   readonly #webhooks;
   readonly #redisUp;
+  readonly #shardUp;
   readonly #ledger;
   readonly #month;
   readonly #monthEstimated;
@@ -91,6 +102,7 @@ export class SharedGauges {
     this.#providerBatches = metrics.gauge('providerBatches');
     this.#webhooks = metrics.gauge('webhooksWaiting');
     this.#redisUp = metrics.gauge('redisUp');
+    this.#shardUp = metrics.gauge('shardUp');
     this.#ledger = metrics.counter('ledgerCost');
     this.#month = metrics.gauge('monthCost');
     this.#monthEstimated = metrics.gauge('monthEstimated');
@@ -140,61 +152,54 @@ export class SharedGauges {
         this.#budget.set({ workspace: id }, limits.budgetUsdPerMonth);
   }
 
-  async #read(): Promise<{
-    queues: QueueReading[];
-    rates: { provider: string; rates: RateState }[];
-    spend: SpendReading[];
-    budgets: BudgetReading[];
-    batches: { active: number; oldestS: number; atProviders: number };
-    webhooks: number;
-  }> {
-    const { clock } = this.parts;
+  async #read(): Promise<Omit<ShardReading, 'rates'> & { rates: { provider: string; rates: RateState }[] }> {
+    const { answers, late } = await askShards(this.parts.shards, (shard) => this.#readShard(shard));
+    this.#showShards(late);
+    const sum = (read: (of: ShardReading) => number) => answers.reduce((all, each) => all + read(each), 0);
+    return {
+      queues: transpose(answers.map(({ queues }) => queues)).map(sumQueues),
+      rates: [...this.parts.providers.keys()].map((provider, i) => ({
+        provider,
+        rates: sumRates(answers.flatMap(({ rates }) => rates[i] ?? [])),
+      })),
+      spend: answers.flatMap(({ spend }) => spend),
+      budgets: answers.flatMap(({ budgets }) => budgets),
+      batches: {
+        active: sum(({ batches }) => batches.active),
+        oldestS: Math.max(...answers.map(({ batches }) => batches.oldestS)),
+        atProviders: sum(({ batches }) => batches.atProviders),
+      },
+      webhooks: sum(({ webhooks }) => webhooks),
+    };
+  }
+
+  /** With one shard, whether it answers is told by another gauge. */
+  #showShards(late: readonly number[]): void {
+    if (this.parts.shards.length > 1)
+      for (const { id } of this.parts.shards)
+        this.#shardUp.set({ shard: String(id) }, late.includes(id) ? 0 : 1);
+  }
+
+  async #readShard(shard: ApiShard): Promise<ShardReading> {
+    const { queue, clock } = shard;
+    const workspaces = this.#directory.filter((each) => (each.shard ?? FIRST_SHARD) === shard.id);
     const [queues, rates, spend, budgets, batches, webhooks] = await Promise.all([
+      Promise.all([...this.parts.providers.keys()].map((provider) => readQueue(queue, clock, provider))),
+      Promise.all([...this.parts.providers.values()].map((provider) => this.#readRates(shard, provider))),
+      Promise.all(workspaces.map((workspace) => readSpend(shard, workspace))),
       Promise.all(
-        [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queue, clock, provider)),
-      ),
-      Promise.all([...this.parts.providers.values()].map((provider) => this.#readRates(provider))),
-      Promise.all(this.#directory.map((workspace) => this.#readSpend(workspace))),
-      Promise.all(
-        this.#directory
+        workspaces
           .filter(({ limits }) => limits.budgets?.length)
-          .map((workspace) => this.#readBudgets(workspace)),
+          .map((workspace) => readBudgets(shard, workspace)),
       ),
-      this.#readBatches(),
-      this.#readWebhooks(),
+      readBatches(shard),
+      readWebhooks(shard),
     ]);
     return { queues, rates, spend, budgets, batches, webhooks };
   }
 
-  async #readBudgets({ id: workspace, limits }: KnownWorkspaces[number]): Promise<BudgetReading> {
-    const { redis, names, clock } = this.parts;
-    return { workspace, ...(await readBudgetUse(redis, names, workspace, limits, clock.now())) };
-  }
-
-  async #readWebhooks(): Promise<number> {
-    const { redis, names } = this.parts;
-    const [waiting, delayed] = await Promise.all([
-      redis.llen(names.webhookQueueKey('wait')),
-      redis.zcard(names.webhookQueueKey('delayed')),
-    ]);
-    return waiting + delayed;
-  }
-
-  async #readBatches(): Promise<{ active: number; oldestS: number; atProviders: number }> {
-    const { redis, names, clock } = this.parts;
-    const [[, created], active, atProviders] = await Promise.all([
-      redis.zrange(names.activeBatches, '0', '0', 'WITHSCORES'),
-      redis.zcard(names.activeBatches),
-      redis.zcard(names.providerBatches),
-    ]);
-    const oldestS = created === undefined ? 0 : (clock.now() - Number(created)) / 1000;
-    return { active, oldestS, atProviders };
-  }
-
-  async #readRates(provider: ProviderConfig): Promise<{ provider: string; rates: RateState }> {
-    const { announced, clock, names, redis } = this.parts;
-    const rates = await readRateState(redis, names, provider, clock.now(), announced);
-    return { provider: provider.name, rates };
+  #readRates({ redis, names, clock }: ApiShard, provider: ProviderConfig): Promise<RateState> {
+    return readRateState(redis, names, provider, clock.now(), this.parts.announced);
   }
 
   #showRates(provider: string, { limits, keys }: RateState): void {
@@ -224,34 +229,68 @@ export class SharedGauges {
     this.#coolDown.set({ provider }, coolDowns.isCooling(provider) ? 1 : 0);
     this.#circuitOpen.set({ provider }, circuits.get(provider).state === 'open' ? 1 : 0);
   }
+}
 
-  async #readSpend({ id: workspace, limits }: KnownWorkspaces[number]): Promise<SpendReading> {
-    const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
-    // The sum is exact, because Prometheus takes a counter that goes back by a rounding error for a restart.
-    const exact = Object.entries(byMonth).filter(([name]) => !name.includes(':'));
-    const total = exact.reduce((sum, [, spent]) => sum + BigInt(spent), 0n);
-    const month = monthOf(this.parts.clock.now());
-    return {
-      workspace,
-      total: Number(total) / PICODOLLARS_PER_USD,
-      month: Number(byMonth[month] ?? 0) / PICODOLLARS_PER_USD,
-      estimated: Number(byMonth[estimatedMonth(month)] ?? 0) / PICODOLLARS_PER_USD,
-      refusing: await this.#refusingSince(workspace, limits.budgetUsdPerMonth, byMonth),
-    };
-  }
+async function readBudgets(
+  { redis, names, clock }: ApiShard,
+  { id: workspace, limits }: KnownWorkspaces[number],
+): Promise<BudgetReading> {
+  return { workspace, ...(await readBudgetUse(redis, names, workspace, limits, clock.now())) };
+}
 
-  /** Redis is asked for the reserved sum only where the budget has refused something. */
-  async #refusingSince(
-    workspace: string,
-    budget: number | undefined,
-    byMonth: Record<string, string>,
-  ): Promise<number | undefined> {
-    const month = monthOf(this.parts.clock.now());
-    const field = byMonth[refusingMonth(month)];
-    if (field === undefined || budget === undefined) return undefined;
-    const reserved = await this.parts.redis.get(this.parts.names.reserved(workspace));
-    const used = [byMonth[month], byMonth[estimatedMonth(month)], reserved];
-    const left = used.reduce((rest, amount) => rest - BigInt(amount ?? 0), toBudgetPicodollars(budget));
-    return refusingSince(field, left);
-  }
+async function readWebhooks({ redis, names }: ApiShard): Promise<number> {
+  const [waiting, delayed] = await Promise.all([
+    redis.llen(names.webhookQueueKey('wait')),
+    redis.zcard(names.webhookQueueKey('delayed')),
+  ]);
+  return waiting + delayed;
+}
+
+async function readBatches({ redis, names, clock }: ApiShard): Promise<BatchesReading> {
+  const [[, created], active, atProviders] = await Promise.all([
+    redis.zrange(names.activeBatches, '0', '0', 'WITHSCORES'),
+    redis.zcard(names.activeBatches),
+    redis.zcard(names.providerBatches),
+  ]);
+  const oldestS = created === undefined ? 0 : (clock.now() - Number(created)) / 1000;
+  return { active, oldestS, atProviders };
+}
+
+async function readSpend(
+  shard: ApiShard,
+  { id: workspace, limits }: KnownWorkspaces[number],
+): Promise<SpendReading> {
+  const byMonth = await shard.redis.hgetall(shard.names.spent(workspace));
+  // The sum is exact, because Prometheus takes a counter that goes back by a rounding error for a restart.
+  const exact = Object.entries(byMonth).filter(([name]) => !name.includes(':'));
+  const total = exact.reduce((sum, [, spent]) => sum + BigInt(spent), 0n);
+  const month = monthOf(shard.clock.now());
+  return {
+    workspace,
+    total: Number(total) / PICODOLLARS_PER_USD,
+    month: Number(byMonth[month] ?? 0) / PICODOLLARS_PER_USD,
+    estimated: Number(byMonth[estimatedMonth(month)] ?? 0) / PICODOLLARS_PER_USD,
+    refusing: await readRefusing(shard, workspace, limits.budgetUsdPerMonth, byMonth),
+  };
+}
+
+/** Redis is asked for the reserved sum only where the budget has refused something. */
+async function readRefusing(
+  { redis, names, clock }: ApiShard,
+  workspace: string,
+  budget: number | undefined,
+  byMonth: Record<string, string>,
+): Promise<number | undefined> {
+  const month = monthOf(clock.now());
+  const field = byMonth[refusingMonth(month)];
+  if (field === undefined || budget === undefined) return undefined;
+  const reserved = await redis.get(names.reserved(workspace));
+  const used = [byMonth[month], byMonth[estimatedMonth(month)], reserved];
+  const left = used.reduce((rest, amount) => rest - BigInt(amount ?? 0), toBudgetPicodollars(budget));
+  return refusingSince(field, left);
+}
+
+/** The first of each list, then the second of each, and so on. */
+function transpose<T>(lists: readonly (readonly T[])[]): T[][] {
+  return (lists[0] ?? []).map((_, i) => lists.flatMap((list) => list.slice(i, i + 1)));
 }

@@ -8,7 +8,7 @@ import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import { type ChatJob, jobIdOf, type ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
@@ -88,7 +88,7 @@ const FIELDS = ['background', 'request', 'model', 'begun', 'deadline', 'ended', 
 export class BackgroundRequests {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly payloads: Payloads,
   ) {}
 

@@ -17,6 +17,7 @@ import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Redis } from 'ioredis';
 import type { Cell } from '../cell/create-cell.js';
+import type { ApiShard } from '../cell/create-shard.js';
 import { KnownRefusals } from '../http/known-refusals.js';
 import { Admission } from './admission.js';
 import { BackgroundRequests } from './background-requests.js';
@@ -34,12 +35,33 @@ import { TokenHabits } from './token-habits.js';
 import { WarmPrefixes } from './warm-prefix.js';
 
 export type Chat = ReturnType<typeof createChat>;
+export type CommonChat = ReturnType<typeof createCommonChat>;
 
-export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, cell: Cell) {
-  const { names, payloads, clock, queue, inbox, announced, coolDowns, circuits } = cell;
-  const { directory, registry, memory, neighbours, apiMetrics } = cell;
+/** What the requests of all shards have in common. */
+export function createCommonChat(redis: Redis, config: GatewayConfig, cell: Cell) {
+  const { names, clock, coolDowns, circuits, registry } = cell;
   const cancellations = new Cancellations(names);
-  const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
+  return {
+    estimate: new CostEstimate(config.providers, () => registry.current),
+    knownRefusals: new KnownRefusals(),
+    habits: new TokenHabits(),
+    promises: new Promises(redis, names, clock, cell.id),
+    availability: new Availability(config.providers, coolDowns, circuits),
+    turnedAway: new TurnedAway(redis, names),
+    refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
+    stopRunning: (requestId: string) => cancellations.cancel(redis, requestId),
+  };
+}
+
+export function createChat(
+  { redis, names, clock, queue, inbox, memory, hasWorkers }: ApiShard,
+  config: GatewayConfig,
+  logger: Logger,
+  cell: Cell,
+  common: CommonChat,
+) {
+  const { payloads, announced, directory, apiMetrics } = cell;
+  const { estimate, knownRefusals, habits, promises, availability, refusalRate, stopRunning } = common;
   const safetyNet = new SafetyNet({
     queue,
     clock,
@@ -48,11 +70,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     caughtUpAt: () => inbox.caughtUpAt,
     metrics: apiMetrics,
   });
-  const estimate = new CostEstimate(config.providers, () => registry.current);
-  const knownRefusals = new KnownRefusals();
   const workspaceLimits = new WorkspaceLimits(redis, names);
-  const habits = new TokenHabits();
-  const promises = new Promises(redis, names, clock, cell.id);
   const admission = new Admission(
     directory,
     workspaceLimits,
@@ -64,7 +82,6 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     announced,
     habits,
   );
-  const availability = new Availability(config.providers, coolDowns, circuits);
   const congestion = new Congestion(config.providers);
   const estimateCall: EstimateCall = (job, entry) => {
     const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
@@ -78,16 +95,15 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     admission,
     habits,
     promises,
-    refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
+    refusalRate,
     estimateCall,
     hasRoom: (bytes) => memory.take(bytes),
-    hasWorkers: () => neighbours.workers > 0,
+    hasWorkers,
     stopRunning,
     onGhost: (job) => safetyNet.addGhost(job),
     metrics: apiMetrics,
   });
   const refusals = new Refusals(redis, names);
-  const turnedAway = new TurnedAway(redis, names);
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
@@ -109,8 +125,8 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
   return {
     readOwnBudgets: (workspace: string, spender: Spender, limits: LimitsConfig) =>
       readOwnBudgets(redis, names, workspace, spender, limits, clock.now()),
-    ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
+    ...{ workspaceLimits, admission, refusals },
     prefixes: new WarmPrefixes(redis, names, payloads),
-    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet, promises },
+    ...{ dispatcher, idempotent, background, requestEnds, expectations, lately, safetyNet },
   };
 }

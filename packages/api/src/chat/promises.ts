@@ -7,7 +7,7 @@ import type { ErrorInfo } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ControlNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
 /** A caller may come this much too early, because clocks differ. */
@@ -34,7 +34,7 @@ export class Promises {
 
   constructor(
     private readonly redis: Pick<Redis, 'publish'>,
-    private readonly names: Pick<KeyNames, 'promises'>,
+    private readonly names: Pick<ControlNames, 'promises'>,
     private readonly clock: Clock,
     private readonly process: string,
   ) {}

@@ -6,7 +6,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { chooseWarm } from './choose-members.js';
 import type { Resolved } from './resolve-model.js';
@@ -22,7 +22,7 @@ export type KeptTogether = Pick<ChatJob, 'chain' | 'prefix'>;
 export class WarmPrefixes {
   constructor(
     private readonly redis: Pick<Redis, 'hget'>,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly payloads: Payloads,
   ) {}
 

@@ -4,7 +4,7 @@
  * the caller gave the file is sealed in the record, because it may tell as much as a prompt.
  */
 import type { Payloads } from '@sluice/shared/queue/payload';
-import { FILE_PURPOSES, type KeyNames } from '@sluice/shared/redis/key-names';
+import { FILE_PURPOSES, type ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
@@ -71,7 +71,7 @@ const mendOrderScript = loadScript<
 export class FileRecords {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly payloads: Payloads,
     readonly quota: FileQuota,
   ) {}

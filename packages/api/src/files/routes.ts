@@ -42,9 +42,9 @@ export interface FileObject {
   status_details: null;
 }
 
-export function createFilesRoutes(parts: FilesParts) {
+/** `places`: for the uploads of all shards. */
+export function createFilesRoutes(parts: FilesParts, places = new UploadPlaces()) {
   const { files, directory, maxFileBytes, idleMs } = parts;
-  const places = new UploadPlaces();
 
   const upload: Middleware<Authenticated> = async (ctx) => {
     const { workspace } = ctx.state.key;

@@ -2,7 +2,7 @@
  * The deliveries of a workspace: one for each event and webhook, with how it went. A workspace has a bounded number of them,
  * and the oldest go first, even those that still wait. So an address that never answers fills nothing but its own list.
  */
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
@@ -46,7 +46,7 @@ const updateScript = loadScript<0 | 1, { deliveriesKey: string }, { id: string; 
 export class DeliveryStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   async add(workspace: string, delivery: Delivery): Promise<{ current: Delivery; evicted: string[] }> {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { EventType } from '@sluice/shared/contract/webhook';
 import type { Payloads } from '@sluice/shared/queue/payload';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
@@ -36,7 +36,7 @@ const addScript = loadScript<0 | 1, { webhooksKey: string }, { most: number; id:
 export class WebhookStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly payloads: Payloads,
   ) {}
 

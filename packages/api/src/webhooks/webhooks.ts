@@ -12,7 +12,7 @@ import type { EventType } from '@sluice/shared/contract/webhook';
 import type { Logger } from '@sluice/shared/process/logger';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
@@ -48,7 +48,7 @@ interface DeliveryJob {
 
 export interface WebhooksParts {
   redis: Redis;
-  names: KeyNames;
+  names: ShardNames;
   clock: Clock;
   store: WebhookStore;
   deliveries: DeliveryStore;

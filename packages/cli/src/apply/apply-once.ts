@@ -13,8 +13,7 @@ try {
   // Mistakes are told before Redis is waited for. Only Redis knows which other providers there are.
   loadConfig(env.GATEWAY_CONFIG, process.env, { added: 'any' });
   const { config, made, notes } = await withDirectory(
-    env.REDIS_URL,
-    env.SLUICE_CELL,
+    { redisUrl: env.REDIS_URL, cell: env.SLUICE_CELL, shards: env.SLUICE_SHARDS },
     async (directory, clock, added) => {
       const config = loadConfig(env.GATEWAY_CONFIG, process.env, { added });
       const digests = new KeyDigests(env.KEY_PEPPER);

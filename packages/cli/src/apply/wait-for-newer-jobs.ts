@@ -6,13 +6,9 @@
 import { loadConfig } from '@sluice/shared/config/config';
 import { readEnv } from '@sluice/shared/process/env';
 import { sharedEnv } from '@sluice/shared/process/shared-env';
-import { RedisClock } from '@sluice/shared/redis/clock';
-import { withCell } from '@sluice/shared/redis/cluster';
-import { keyNames } from '@sluice/shared/redis/key-names';
-import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 import { waitForNewerJobs } from './newer-jobs.js';
+import { openCell } from './open-cell.js';
 
-const REDIS_MS = 10_000;
 const STANDARD_SECONDS = 330;
 
 try {
@@ -26,17 +22,14 @@ try {
 async function waitFor(seconds: number): Promise<number> {
   const env = readEnv(process.env, sharedEnv);
   const { providers } = loadConfig(env.GATEWAY_CONFIG, process.env, { added: 'any' });
-  const redis = connectPatiently(withCell(env.REDIS_URL, env.SLUICE_CELL));
+  const { REDIS_URL: redisUrl, SLUICE_CELL: cell, SLUICE_SHARDS: shards } = env;
+  const { close, ...opened } = await openCell({ redisUrl, cell, shards });
   try {
-    await waitForRedis(redis, REDIS_MS);
-    const names = keyNames(env.SLUICE_CELL);
-    const clock = new RedisClock(names);
-    await clock.synchronise(redis);
-    const parts = { redis, names, clock, providers: [...providers.keys()] };
+    const parts = { ...opened, providers: [...providers.keys()] };
     return await waitForNewerJobs(parts, seconds * 1000, (count) =>
       console.log(`${count} requests are left that only the newer version understands.`),
     );
   } finally {
-    redis.disconnect();
+    close();
   }
 }

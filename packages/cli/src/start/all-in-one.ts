@@ -140,8 +140,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
     const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);
     const { applied, key } = await withDirectory(
-      redisUrl,
-      env.SLUICE_CELL,
+      { redisUrl, cell: env.SLUICE_CELL, shards: env.SLUICE_SHARDS },
       async (directory, clock, added) => {
         config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added });
         const digests = new KeyDigests(KEY_PEPPER);

@@ -103,6 +103,7 @@ export const queuesDashboard: DashboardSpec = {
       { expr: 'max(gateway_workers)', legend: 'workers' },
       { expr: 'sum by (job) (up)', legend: '{{job}} reachable' },
       { expr: 'min(gateway_redis_up)', legend: 'Redis' },
+      { expr: 'min by (shard) (gateway_shard_up)', legend: 'shard {{shard}}' },
     ),
     panel('Memory', 'Resident, by process.', 'bytes', {
       expr: 'process_resident_memory_bytes{job=~"api|worker"}',

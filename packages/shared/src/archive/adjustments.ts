@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { ExplanationCode, Reconciliation, ReconciliationSummary } from '../contract/reconciliation.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 /** How many reconciliations are kept, each of a provider and month. */
@@ -55,7 +55,7 @@ const adjustScript = loadScript<
 export class Adjustments {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
   ) {}
 
   /** Of whole months, `2026-10`. */

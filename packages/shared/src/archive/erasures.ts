@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { ARCHIVE_GROUP } from '../queue/log-trim.js';
 import type { LogEntry } from '../queue/request-log.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { type Database, inTransaction } from './database.js';
 
@@ -52,7 +52,7 @@ const forgetScript = loadScript<
 /** Removes an end user from the request log in Redis. Returns how many entries named the user. */
 export async function eraseUser(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   endUser: string,
   now: number,

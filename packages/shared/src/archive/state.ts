@@ -1,7 +1,7 @@
 /** How far the copies of the log are behind it: the archive in PostgreSQL, and the files. */
 import type { Redis } from 'ioredis';
 import { ARCHIVE_GROUP } from '../queue/log-trim.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 export interface ArchiveState {
@@ -19,7 +19,7 @@ const stateScript = loadScript<[string, string, string[]], { logKey: string; arc
   { ARCHIVE_GROUP },
 );
 
-export async function readArchiveState(redis: Redis, names: KeyNames): Promise<ArchiveState> {
+export async function readArchiveState(redis: Redis, names: ShardNames): Promise<ArchiveState> {
   const keys = { logKey: names.requestLog, archiveKey: names.archive };
   const [boundary, oldest, fields] = await stateScript(redis, keys, {});
   const spilled = fields.filter((_, i) => fields[i - 1]?.startsWith('spilled:'));
@@ -31,7 +31,7 @@ export async function readArchiveState(redis: Redis, names: KeyNames): Promise<A
 }
 
 /** When the oldest entry that is in no file was logged, in ms. Undefined when every entry is in one. */
-export async function oldestOutsideFiles(redis: Redis, names: KeyNames): Promise<number | undefined> {
+export async function oldestOutsideFiles(redis: Redis, names: ShardNames): Promise<number | undefined> {
   const upTo = (await redis.hget(names.archive, 'files:up-to')) ?? '0-0';
   const [next] = await redis.xrange(names.requestLog, `(${upTo}`, '+', 'COUNT', 1);
   return next && Number(next[0].split('-')[0]);
@@ -49,7 +49,7 @@ const copiersScript = loadScript<[postgres: number, files: number], { archiveKey
   { ARCHIVE_GROUP },
 );
 
-export async function readCopies(redis: Redis, names: KeyNames, now: number): Promise<CopyStates> {
+export async function readCopies(redis: Redis, names: ShardNames, now: number): Promise<CopyStates> {
   const [toPostgres, toFiles] = await copiersScript(
     redis,
     { archiveKey: names.archive },
@@ -59,6 +59,22 @@ export async function readCopies(redis: Redis, names: KeyNames, now: number): Pr
   return {
     postgres: archive && { behindMs: since(archive.oldestMs, now), spilled: archive.spilled },
     files: toFiles ? { behindMs: since(await oldestOutsideFiles(redis, names), now) } : undefined,
+  };
+}
+
+/** The copies of several shards as one: as far behind as the last of them. */
+export function sumCopies(states: readonly CopyStates[]): CopyStates {
+  const postgres = states.flatMap((state) => state.postgres ?? []);
+  const files = states.flatMap((state) => state.files ?? []);
+  return {
+    postgres:
+      postgres.length === 0
+        ? undefined
+        : {
+            behindMs: Math.max(...postgres.map(({ behindMs }) => behindMs)),
+            spilled: postgres.reduce((sum, { spilled }) => sum + spilled, 0),
+          },
+    files: files.length === 0 ? undefined : { behindMs: Math.max(...files.map(({ behindMs }) => behindMs)) },
   };
 }
 

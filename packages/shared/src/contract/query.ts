@@ -45,7 +45,7 @@ function parameter<T = string>(shape: s.Shape<T>, description: string, more: s.J
 
 const text = s.textOf({ pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' });
 const amount = s.textOf({ pattern: /^\d{1,9}(?:\.\d{1,12})?$/, allowed: 'a number of 0 or more' });
-const cursor = s.textOf({ pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' });
+const cursor = s.textOf({ pattern: /^\d{1,15}-\d{1,12}$/, allowed: 'a cursor of an earlier answer' });
 const isTrue = s.choice('true', 'false');
 
 /** A whole number that is written as a text. */
@@ -127,7 +127,7 @@ export const requestsQuery = s.fields({
   sort: s.withDefault(sort.about('By time, duration or cost; the newest, longest or dearest first.'), 'time'),
   /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
   before: parameter(
-    s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' }),
+    s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,12}$/, allowed: 'a cursor of an earlier answer' }),
     'Cursor: the next_before of the page before.',
   ),
 });

@@ -10,9 +10,10 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import type { LimitsConfig } from '../contract/limits.js';
 import type { KeyPriority } from '../contract/priority.js';
 import type { OnCrash, RouteEntry } from '../contract/route.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
-import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';
+import { FIRST_SHARD, type ShardKeys, shardFor } from '../redis/shard.js';
+import { type Erased, eraseHistory, eraseState, eraseTurnedAway, forgetRevokedKeys } from './erase.js';
 
 export interface WorkspaceRecord {
   id: string;
@@ -21,6 +22,8 @@ export interface WorkspaceRecord {
   /** What callers of the workspace may name as `model`. Absent: everything. */
   models?: string[] | undefined;
   limits: LimitsConfig;
+  /** The shard that has its requests. Absent: the first. */
+  shard?: number;
 }
 
 export interface KeyRecord extends KeyPriority {
@@ -106,7 +109,11 @@ const changeDirectoryScript = loadScript<
 export class Directory {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
+    /** All shards of the cell, in their order. */
+    private readonly shards: readonly ShardKeys[],
+    /** How many of them every process knows. A new workspace gets one of these. */
+    private readonly known = () => shards.length,
   ) {}
 
   async version(): Promise<string> {
@@ -163,11 +170,14 @@ export class Directory {
   /** False when a workspace of this id exists, or the id is still that of a deleted one. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
     if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
+    const placed = this.#place(workspace);
     // Requests of a deleted workspace of this id may have been booked after the deletion.
-    await eraseState(this.redis, this.names, workspace.id);
+    const { redis, names } = this.#shardOf(placed);
+    await eraseState(redis, names, workspace.id);
+    await this.redis.del(this.names.budgets(workspace.id));
     const free = { ...this.#deletedEdit(workspace.id, null), expected: null };
-    const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
-    return (await this.#change('', [free, edit, this.#budgetNote(workspace)])) === 'done';
+    const edit = { ...this.#workspaceEdit(workspace.id, placed), expected: null };
+    return (await this.#change('', [free, edit, this.#budgetNote(placed)])) === 'done';
   }
 
   async findDeleted(id: string): Promise<DeletedRecord | undefined> {
@@ -176,7 +186,7 @@ export class Directory {
 
   /** Erases what the last requests of an erased workspace have logged, and makes its id free. */
   async freeId(id: string, now: number): Promise<void> {
-    await eraseHistory(this.redis, this.names, id, now);
+    await this.#eraseHistory(id, now);
     await this.#change('', [this.#deletedEdit(id, null)]);
   }
 
@@ -208,13 +218,14 @@ export class Directory {
     ];
     if (belongings.length > 0) await this.#change('', belongings);
     await forgetRevokedKeys(this.redis, this.names, id);
-    await eraseState(this.redis, this.names, id);
+    for (const { redis, names } of this.shards) await eraseState(redis, names, id);
+    await this.redis.del(this.names.budgets(id));
     return existed;
   }
 
   /** Erases the history of a deleted workspace: its entries in the log and its rows in the ledger. */
   async eraseHistory(id: string, now: number): Promise<Erased> {
-    const erased = await eraseHistory(this.redis, this.names, id, now);
+    const erased = await this.#eraseHistory(id, now);
     const record = await this.findDeleted(id);
     if (record) await this.#change('', [this.#deletedEdit(id, { ...record, isErased: true })]);
     return erased;
@@ -315,6 +326,30 @@ export class Directory {
       cursor = next;
     } while (cursor !== '0');
     return [...found].map(([digest, key]) => ({ digest, key }));
+  }
+
+  /** A workspace that has moved has history in several shards. */
+  async #eraseHistory(id: string, now: number): Promise<Erased> {
+    await eraseTurnedAway(this.redis, this.names, id, now);
+    const sum = { logEntries: 0, ledgerRows: 0 };
+    for (const { redis, names } of this.shards) {
+      const { logEntries, ledgerRows } = await eraseHistory(redis, names, id, now);
+      sum.logEntries += logEntries;
+      sum.ledgerRows += ledgerRows;
+    }
+    return sum;
+  }
+
+  /** In a cell of one shard no record says so. */
+  #place(workspace: WorkspaceRecord): WorkspaceRecord {
+    const known = Math.min(this.known(), this.shards.length);
+    return known > 1 ? { ...workspace, shard: shardFor(workspace.id, known) } : workspace;
+  }
+
+  #shardOf({ shard = FIRST_SHARD }: WorkspaceRecord): ShardKeys {
+    const found = this.shards[shard];
+    if (!found) throw new Error(`this process knows no shard ${shard}`);
+    return found;
   }
 
   #workspaceEdit(id: string, workspace: WorkspaceRecord | null): Edit {

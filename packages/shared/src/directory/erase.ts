@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
 import { LISTED_STATUSES } from '../contract/completion.js';
-import { FILE_PURPOSES, type KeyNames } from '../redis/key-names.js';
+import { type ControlNames, FILE_PURPOSES, type ShardNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,7 @@ const REFUSAL_HOURS = 49;
 const LEDGER_DAYS = 5 * 366;
 
 /** Erases reservations, spend, kept answers, webhooks, files and batches, so that a new workspace of this id starts clean. */
-export async function eraseState(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+export async function eraseState(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
   for (let i = 0; i < answers.length; i += AT_ONCE) await redis.del(...answers.slice(i, i + AT_ONCE));
@@ -35,7 +35,6 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.workspaceTokens(workspace),
     names.requestTimes(workspace),
     names.spent(workspace),
-    names.budgets(workspace),
     names.webhooks(workspace),
     names.webhookDeliveries(workspace),
     names.webhookOrder(workspace),
@@ -46,7 +45,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
 }
 
 /** The calls with a revoked key of a deleted workspace are counted as those with an unknown key. */
-export async function forgetRevokedKeys(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+export async function forgetRevokedKeys(redis: Redis, names: ControlNames, workspace: string): Promise<void> {
   let cursor = '0';
   do {
     const [next, fields] = await redis.hscan(names.revokedKeyIds, cursor, 'COUNT', AT_ONCE);
@@ -57,7 +56,7 @@ export async function forgetRevokedKeys(redis: Redis, names: KeyNames, workspace
 }
 
 /** An api process ends the requests in the background that are under way. */
-async function cancelRequests(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+async function cancelRequests(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
   await redis.del(...['all', ...LISTED_STATUSES].map((status) => names.requests(workspace, status)));
   let cursor = '0';
   do {
@@ -74,7 +73,7 @@ async function cancelRequests(redis: Redis, names: KeyNames, workspace: string):
 }
 
 /** Erases the records. The bytes follow soon: an api process removes every object whose time is over. */
-async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+async function eraseFiles(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
   for (const record of await redis.hvals(names.files(workspace))) {
     const { object } = JSON.parse(record) as { object: string };
     await redis.zadd(names.fileObjects, '0', object);
@@ -88,7 +87,7 @@ async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Pro
 }
 
 /** An api process that runs one of these batches finds it gone and stops. */
-async function eraseBatches(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+async function eraseBatches(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
   for (const id of await redis.zrange(names.batches(workspace), '0', '-1')) {
     for (const part of await redis.lrange(names.batchParts(id), '0', '-1')) {
       const { object } = JSON.parse(part) as { object: string };
@@ -105,27 +104,36 @@ export interface Erased {
   ledgerRows: number;
 }
 
+/** Erases the counts of the workspace's refusals. */
+export async function eraseTurnedAway(
+  redis: Redis,
+  names: ControlNames,
+  workspace: string,
+  now: number,
+): Promise<void> {
+  const hour = Math.floor(now / HOUR_MS);
+  for (let back = 0; back <= REFUSAL_HOURS; back++)
+    await eraseFields(redis, names.turnedAway(String(hour - back)), `[[]*,"${workspace}",*`);
+}
+
 /**
- * Erases the workspace's entries in the request log, its refusals that are not logged yet, the counts of its refusals,
- * and its rows in the ledger. It may be repeated, to erase what was written meanwhile.
+ * Erases the workspace's entries in the request log, its refusals that are not logged yet, and its rows in the ledger. It may
+ * be repeated, to erase what was written meanwhile.
  */
 export async function eraseHistory(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   now: number,
 ): Promise<Erased> {
   await eraseFields(redis, names.refusals, `[[]*,"${workspace}",*`);
-  const hour = Math.floor(now / HOUR_MS);
-  for (let back = 0; back <= REFUSAL_HOURS; back++)
-    await eraseFields(redis, names.turnedAway(String(hour - back)), `[[]*,"${workspace}",*`);
   return {
     logEntries: await eraseLog(redis, names, workspace),
     ledgerRows: await eraseLedger(redis, names, workspace, now),
   };
 }
 
-async function eraseLog(redis: Redis, names: KeyNames, workspace: string): Promise<number> {
+async function eraseLog(redis: Redis, names: ShardNames, workspace: string): Promise<number> {
   const isMeant = (text = '') => (JSON.parse(text) as { workspace: string }).workspace === workspace;
   let erased = 0;
   for (let from = '-'; ; ) {
@@ -137,7 +145,7 @@ async function eraseLog(redis: Redis, names: KeyNames, workspace: string): Promi
   }
 }
 
-async function eraseLedger(redis: Redis, names: KeyNames, workspace: string, now: number): Promise<number> {
+async function eraseLedger(redis: Redis, names: ShardNames, workspace: string, now: number): Promise<number> {
   const days = Array.from({ length: LEDGER_DAYS }, (_, i) => names.ledger(dayOf(now - i * DAY_MS)));
   const rows = new Set<string>();
   const exists = await Promise.all(days.map((day) => redis.exists(day)));

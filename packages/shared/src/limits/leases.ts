@@ -15,8 +15,9 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import { MOST_FOUND, type ProviderConfig } from '../config/provider.js';
 import { LONGEST_COOL_DOWN_MS } from '../providers/cool-downs.js';
 import { adjustConcurrencyScript, SLOT_MS, SLOTS } from '../queue/scripts.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
+import { FIRST_SHARD, namesOfShard } from '../redis/shard.js';
 
 /** A worker looks this often whether it has to ask for a shard. It asks when a part is on its way, or so much later. */
 export const ASK_EVERY_MS = 100;
@@ -59,14 +60,14 @@ const crowdedScript = loadScript<number, QueueKeys, { active: number }>(import.m
 /** A shard that this process serves. */
 export interface LeaseShard {
   id: number;
-  names: Pick<KeyNames, 'queueKey'>;
+  names: Pick<ShardNames, 'queueKey'>;
   redis: Redis;
 }
 
 export interface LeasesParts {
   /** Of the control keys. */
   redis: Redis;
-  names: Pick<KeyNames, 'queueKey'>;
+  names: Pick<ShardNames, 'queueKey'>;
   shards: readonly LeaseShard[];
   /** How many shards the cell has. */
   shardCount: number;
@@ -81,6 +82,16 @@ interface Lent {
   grants: string;
   /** When the worker asks again. Another one may ask for the shard. */
   askAt: number;
+}
+
+/** What is divided has the keys of a queue with this name, in the slot of the control keys. */
+export function dividedQueue(provider: string): string {
+  return `${provider}/all`;
+}
+
+export function leaseNames(cell: string): LeasesParts['names'] {
+  const { queueKey } = namesOfShard(cell, FIRST_SHARD);
+  return { queueKey: (provider, key) => queueKey(dividedQueue(provider), key) };
 }
 
 const NOTHING: Lent = { askedAt: '0', grants: '', askAt: 0 };

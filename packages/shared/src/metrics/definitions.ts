@@ -260,6 +260,13 @@ export const METRICS = {
     labels: [],
     help: '1 while Redis answers this process.',
   },
+  shardUp: {
+    name: 'gateway_shard_up',
+    type: 'gauge',
+    roles: API,
+    labels: ['shard'],
+    help: '1 while the shard answers this process. Only with SLUICE_SHARDS above 1.',
+  },
   redisWorry: {
     name: 'gateway_redis_worry',
     type: 'gauge',

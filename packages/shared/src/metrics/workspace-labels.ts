@@ -3,9 +3,8 @@
  * Prometheus keeps. So only some workspaces have a label of their own: those that sent the most lately, and then those that send
  * first while there is room. All others are `other`. A process never takes a label back, so that its counters only grow.
  */
-import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardKeys } from '../redis/shard.js';
 import type { KnownWorkspaces } from './directory-watch.js';
 import { OTHER, routeLabel } from './labels.js';
 
@@ -53,13 +52,16 @@ export class WorkspaceLabels {
 }
 
 /** The workspaces with the most requests of yesterday and today, the busiest first, by the ledger. */
-export async function readBusiest(redis: Redis, names: KeyNames, now: number): Promise<string[]> {
+export async function readBusiest(shards: readonly ShardKeys[], now: number): Promise<string[]> {
   const requests = new Map<string, number>();
-  for (const day of [dayOf(now), dayOf(now - DAY_MS)]) {
-    for (const [field, count] of Object.entries(await redis.hgetall(names.ledger(day)))) {
-      if (!field.endsWith(':requests')) continue;
-      const [workspace] = JSON.parse(field.slice(0, field.lastIndexOf(':'))) as [string];
-      requests.set(workspace, (requests.get(workspace) ?? 0) + Number(count));
+  // A shard that is away has no say. The labels need not be the best ones.
+  for (const { redis, names } of shards.filter((shard) => shard.redis.status === 'ready')) {
+    for (const day of [dayOf(now), dayOf(now - DAY_MS)]) {
+      for (const [field, count] of Object.entries(await redis.hgetall(names.ledger(day)))) {
+        if (!field.endsWith(':requests')) continue;
+        const [workspace] = JSON.parse(field.slice(0, field.lastIndexOf(':'))) as [string];
+        requests.set(workspace, (requests.get(workspace) ?? 0) + Number(count));
+      }
     }
   }
   return [...requests].sort(([, a], [, b]) => b - a).map(([workspace]) => workspace);

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { configPath } from '../config/config.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { LiveConfig, type Loaded } from './live-config.js';
 import type { Logger } from './logger.js';
 
@@ -28,7 +28,7 @@ export function startLiveConfig(
 }
 
 /** `sluice apply` asks all processes at once. `subscriber` is a connection in subscriber mode. */
-export async function hearReloads(live: LiveConfig, subscriber: Redis, names: KeyNames): Promise<void> {
+export async function hearReloads(live: LiveConfig, subscriber: Redis, names: ControlNames): Promise<void> {
   subscriber.on('message', (channel) => {
     if (channel === names.reloads) live.reload('sluice apply');
   });

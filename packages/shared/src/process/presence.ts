@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { PROTOCOLS, type Protocols } from './protocol.js';
 import type { SecretKeyIds } from './secret-keys.js';
@@ -22,6 +22,8 @@ export interface ProcessInfo {
   pepper?: SecretKeyIds;
   /** The protocols that the process speaks. Absent for an older version that did not announce them. */
   protocols?: Protocols;
+  /** The shards that the process knows, and those whose jobs it takes. Absent: the first. */
+  shards?: { count: number; served?: number[] };
   /** The problems that keep the process from its work. Absent for an older version that did not announce them. */
   problems?: string[];
   seenAt: number;
@@ -37,9 +39,9 @@ export class Presence {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
-    own: Pick<ProcessInfo, 'id' | 'role' | 'payload' | 'pepper'>,
+    own: Pick<ProcessInfo, 'id' | 'role' | 'payload' | 'pepper' | 'shards'>,
   ) {
     this.self = { ...own, protocols: PROTOCOLS, host: hostname(), pid: process.pid, startedAt: clock.now() };
   }

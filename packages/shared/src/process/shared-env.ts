@@ -1,4 +1,5 @@
 import { REDIS_PROTOCOLS } from '../redis/address.js';
+import { MOST_SHARDS } from '../redis/shard.js';
 import { cellName, choice, integer, port, secretKeys, text, url } from './env.js';
 
 /** Only for the processes that prompts and answers pass through. */
@@ -39,6 +40,13 @@ export const sharedEnv = {
       'whether a process starts with a Redis that throws any key away when it is full (maxmemory-policy allkeys-…)',
   }),
   SLUICE_CELL: cellName({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
+  SLUICE_SHARDS: integer({
+    default: 1,
+    min: 1,
+    max: MOST_SHARDS,
+    description:
+      'number of shards that the workspaces of the cell are divided among; the same for all processes',
+  }),
   GATEWAY_CONFIG: text({ description: 'path of gateway.yaml (default: the one in the working directory)' }),
   LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
     default: 'info',

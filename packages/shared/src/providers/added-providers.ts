@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import { readAddedProvider } from '../config/added-provider.js';
 import { ONLY_KEY, type ProviderConfig } from '../config/provider.js';
 import type { LiveConfig, TakenUp } from '../process/live-config.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 export const MOST_ADDED_PROVIDERS = 100;
@@ -53,7 +53,7 @@ export class AddedProviders {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly sealer: Sealer,
   ) {}
 

@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 export const LATELY_MS = 300_000;
@@ -28,7 +28,7 @@ export class Callers {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
   ) {}
 

@@ -15,7 +15,7 @@
 import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { LATELY_MS } from './callers.js';
 
@@ -98,7 +98,7 @@ export class CircuitBreakers {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
     private readonly settings: AllCircuitSettings,
   ) {}

@@ -11,7 +11,7 @@
 import type { Redis } from 'ioredis';
 import { DURATION_MS } from '../contract/common.js';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 /** No cool-down is longer, because no `max_cooldown_ms` is. */
@@ -71,7 +71,7 @@ export class CoolDowns {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
   ) {}
 

@@ -6,7 +6,7 @@
 import type { Redis } from 'ioredis';
 import type { FoundReason } from '../contract/status.js';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 
 /** What is not announced again within this time holds no longer. */
 const KEPT_MS = 600_000;
@@ -61,7 +61,7 @@ export class AnnouncedLimits {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
     private readonly clock: Clock,
   ) {}
 

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { monthOf, windowOf } from '../calendar.js';
 import type { ScopedBudgetState } from '../contract/budget.js';
 import type { LimitsConfig } from '../contract/limits.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { formatUsd } from '../registry/price.js';
 import {
   type Counter,
@@ -28,7 +28,7 @@ interface Use {
 /** The budgets that concern one spender, the narrowest first, and the monthly one of the workspace. */
 export async function readOwnBudgets(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   spender: Spender,
   limits: LimitsConfig,
@@ -42,7 +42,7 @@ export async function readOwnBudgets(
 /** Every value of the workspace's budgets that is counted now, and those that nobody has used yet. The most used first. */
 export async function readAllBudgets(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   limits: LimitsConfig,
   now: number,
@@ -72,7 +72,7 @@ export async function readAllBudgets(
 /** The name of an end user leaves the counters. What was spent stays counted. */
 export async function forgetUserInBudgets(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   endUser: string,
 ): Promise<void> {
@@ -101,7 +101,7 @@ function withSpares(counters: readonly Counter[]): Counter[] {
 
 async function readCounters(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   counters: readonly Counter[],
 ): Promise<ScopedBudgetState[]> {
@@ -127,7 +127,7 @@ async function readCounters(
 
 async function readMonth(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   { budgetUsdPerMonth }: LimitsConfig,
   now: number,

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { windowOf } from '../calendar.js';
 import type { LimitsConfig } from '../contract/limits.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { limitOf, nameOf, prefixOf } from './budgets.js';
 
 export interface BudgetUse {
@@ -19,7 +19,7 @@ export interface BudgetUse {
 /** `values`: how many end users, keys, tags and runs are counted now. */
 export async function readBudgetUse(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
   { budgets = [], timeZone = 'UTC' }: LimitsConfig,
   now: number,

@@ -1,6 +1,6 @@
 /** Tells the workers that nobody waits for a request any more. */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 
 /** A cancelled request that no worker was running yet may still be on its way to one. */
 const REMEMBER_MS = 60_000;
@@ -8,7 +8,7 @@ const REMEMBER_MS = 60_000;
 export class Cancellations {
   readonly #recent = new Map<string, number>();
 
-  constructor(private readonly names: KeyNames) {}
+  constructor(private readonly names: ControlNames) {}
 
   async cancel(redis: Redis, requestId: string): Promise<void> {
     await redis.publish(this.names.cancellations, requestId);

@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames, ShardNames } from '../redis/key-names.js';
 import {
   type AnnouncedLimits,
   type BucketType,
@@ -38,7 +38,7 @@ export type Learned = 'unknown' | 'new' | 'held';
 export class FoundRates {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: Pick<ControlNames, 'announcedLimits'> & ShardNames,
     private readonly clock: Clock,
     private readonly announced: Pick<AnnouncedLimits, 'refresh' | 'found' | 'take'>,
   ) {}

@@ -21,7 +21,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { WorkspaceRecord } from '../directory/directory.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
 
@@ -98,7 +98,7 @@ const admitScript = loadScript<
 export class Idempotency {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** The first claim of a request. */

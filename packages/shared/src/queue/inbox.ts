@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { ProviderVerdict } from '../admin-api.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { ReplyHead } from './job.js';
 import type { NextEntry } from './settle.js';
 
@@ -39,7 +39,7 @@ interface Asker {
 
 export function sendModels(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   to: Asker,
   models: ListedModel[] | null,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export function sendModels(
 
 export function sendVerdict(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   to: Asker,
   verdict: ProviderVerdict,
 ): Promise<void> {
@@ -57,7 +57,7 @@ export function sendVerdict(
 
 async function sendAnswer(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   to: Asker,
   kind: string,
   answer: unknown,

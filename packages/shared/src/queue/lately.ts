@@ -4,7 +4,7 @@
  * remembers is bounded.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { ChainEntry } from './job.js';
 import type { LogEntry } from './request-log.js';
 import { ledgerRow } from './settle.js';
@@ -35,7 +35,7 @@ export class Lately {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: Pick<KeyNames, 'requestLog'>,
+    private readonly names: Pick<ShardNames, 'requestLog'>,
   ) {}
 
   /** Takes up the newest entries of the log, unless that was done a moment ago. */

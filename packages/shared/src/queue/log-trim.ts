@@ -5,7 +5,7 @@
  * after a standstill of the gateway a worker without copies may be the first to trim.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 
 /** The consumer group that writes to PostgreSQL. */
@@ -27,7 +27,11 @@ export interface Trim {
 }
 
 /** Returns how many entries were removed. */
-export function trimLog(redis: Redis, names: KeyNames, { maxEntries, now, copiers }: Trim): Promise<number> {
+export function trimLog(
+  redis: Redis,
+  names: ShardNames,
+  { maxEntries, now, copiers }: Trim,
+): Promise<number> {
   const keys = { logKey: names.requestLog, archiveKey: names.archive };
   return trimScript(redis, keys, { most: maxEntries, now: Math.round(now), copiersHere: copiers });
 }

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
 import type { Directory } from '../directory/directory.js';
 import type { Clock } from '../redis/clock.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { toBudgetPicodollars, withMore } from './budgets.js';
 import type { ChatJob } from './job.js';
@@ -32,7 +32,7 @@ const reserveMoreScript = loadScript<
 export class MoreBudget {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly directory: Pick<Directory, 'findWorkspace'>,
     private readonly clock: Clock,
   ) {}

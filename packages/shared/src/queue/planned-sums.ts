@@ -1,6 +1,6 @@
 /** What a workspace's requests with a deadline have cost in a month, beside what the standard tier would have. */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 
 export interface PlannedSums {
   requests: number;
@@ -16,7 +16,7 @@ const FIELDS = ['requests', 'missed', 'cost', 'standard'] as const;
 /** `month`: such as `2026-11`, UTC. lua/parts/count-planned.lua writes them. */
 export async function readPlannedSums(
   redis: Redis,
-  names: Pick<KeyNames, 'spent'>,
+  names: Pick<ShardNames, 'spent'>,
   workspace: string,
   month: string,
 ): Promise<PlannedSums> {

@@ -9,7 +9,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { ChainEntry } from '../contract/route.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import type { Attempt, ChatJob, JobEndpoint } from './job.js';
 
@@ -133,7 +133,7 @@ const releaseScript = loadScript<number, { partKey: string; reservedKey: string 
 export class ProviderBatches {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** For the api. Adds lines of a part that is not recorded yet. */

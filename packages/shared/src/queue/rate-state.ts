@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { ProviderConfig } from '../config/provider.js';
 import type { LimitUse } from '../contract/provider-info.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { AnnouncedLimits } from './announced-limits.js';
 import {
   announcedBuckets,
@@ -53,7 +53,7 @@ export interface RateState {
 /** Reads nothing for a provider without limits and pool. */
 export async function readRateState(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   { name, limits, keys = [] }: ProviderConfig,
   now: number,
   announced?: Pick<AnnouncedLimits, 'list'>,
@@ -84,6 +84,36 @@ export async function readRateState(
     limits: own,
     keys: keys.map((key, i) => toKeyState(key.name, pool, ofKeys[i] ?? [], now)),
   };
+}
+
+/** The states of a provider in several shards as one. Its limits are those of the whole cell. */
+export function sumRates(states: readonly RateState[]): RateState {
+  const [first = { limits: [], keys: [] }, ...others] = states;
+  return {
+    limits: sumLimits(
+      first.limits,
+      others.map(({ limits }) => limits),
+    ),
+    keys: first.keys.map((key, i) => {
+      const same = others.flatMap(({ keys }) => keys[i] ?? []);
+      return {
+        ...key,
+        ...[key, ...same].reduce((worst, each) => (each.until > worst.until ? each : worst)),
+        active: same.reduce((sum, { active }) => sum + active, key.active),
+        limits: sumLimits(
+          key.limits,
+          same.map(({ limits }) => limits),
+        ),
+      };
+    }),
+  };
+}
+
+function sumLimits(first: readonly LimitState[], others: readonly (readonly LimitState[])[]): LimitState[] {
+  return first.map((limit, i) => ({
+    ...limit,
+    used: others.reduce((sum, limits) => sum + (limits[i]?.used ?? 0), limit.used),
+  }));
 }
 
 function toKeyState(name: string, pool: Record<string, string>, limits: LimitState[], now: number): KeyState {

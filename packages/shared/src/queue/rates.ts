@@ -1,7 +1,7 @@
 /** The limits per minute and the provider keys at which a job has to find room. lua/parts/rates.lua reads them. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/provider.js';
 import { isAllowed } from '../directory/allowed-models.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';
 import {
   type AnnouncedLimits,
@@ -42,7 +42,7 @@ const LONGEST_WAIT_FOR_FIRST_MS = 300_000;
 export function rateOf(
   job: ChatJob,
   provider: ProviderConfig | undefined,
-  names: KeyNames,
+  names: ShardNames,
   announced?: Pick<AnnouncedLimits, 'of'>,
   isDivided = false,
 ): string {
@@ -111,7 +111,7 @@ export function entryName(provider: string, model: string): string {
 }
 
 /** Where the limits of a provider, or of one of its keys, begin. */
-export function limitKey(names: KeyNames, provider: string, key?: string): string {
+export function limitKey(names: ShardNames, provider: string, key?: string): string {
   return names.queueKey(provider, key === undefined ? 'limit' : `limit:${key}`);
 }
 

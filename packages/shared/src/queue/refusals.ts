@@ -4,7 +4,7 @@
  * them. A process that dies loses none of the counts.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import type { LogEntry } from './request-log.js';
 
@@ -27,7 +27,7 @@ const logScript = loadScript<number, { refusalsKey: string; logKey: string }, { 
 export class Refusals {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** Writes an entry for each row whose minute is over. Returns how many. */

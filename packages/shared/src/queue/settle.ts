@@ -3,7 +3,7 @@ import { dayOf, monthOf } from '../calendar.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import type { AnnouncedLimits } from './announced-limits.js';
 import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';
@@ -52,7 +52,7 @@ export interface NextEntry {
 }
 
 export interface RecordParts {
-  names: KeyNames;
+  names: ShardNames;
   /** The most bytes of answers to Idempotency-Keys that a workspace keeps. */
   keptAnswerBytes: number;
   /** For the limits per minute; without it there are none. */
@@ -63,12 +63,14 @@ export interface RecordParts {
 }
 
 export function recordParts(
-  names: KeyNames,
+  names: ShardNames,
   { request, providers }: GatewayConfig,
   announced?: AnnouncedLimits,
+  divided?: RecordParts['divided'],
 ): RecordParts {
   const parts: RecordParts = { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
   if (announced) parts.announced = announced;
+  if (divided) parts.divided = divided;
   return parts;
 }
 
@@ -138,7 +140,7 @@ export interface SettleArgs {
 export function settleKeys(
   { job, log, isCounted, wasNeverQueued }: Settlement,
   queue: string,
-  names: KeyNames,
+  names: ShardNames,
 ): SettleKeys {
   const { workspace, requestId, idempotency, batch, reserved } = job;
   const hasMore = reserved !== undefined || idempotency !== undefined || batch !== undefined;

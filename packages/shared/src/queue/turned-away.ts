@@ -4,7 +4,7 @@
  * counts to Redis every few seconds, so a request does not wait for this.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { minuteOf } from './refusals.js';
 
@@ -46,7 +46,7 @@ export class TurnedAway {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
   ) {}
 
   /** `now`: Redis time. */

@@ -7,7 +7,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { UsualOutput } from '../contract/budget.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { USUAL_OUTPUT_TOKENS } from '../registry/call-estimate.js';
 import type { ChatJob } from './job.js';
@@ -33,7 +33,7 @@ const learnScript = loadScript<
   { mostRoutes: number; mostAnswers: number; keptMs: number; samples: string }
 >(import.meta.url, 'learn-output');
 
-function keyOf(names: KeyNames, workspace: string): string {
+function keyOf(names: ShardNames, workspace: string): string {
   return names.money(workspace, 'usual');
 }
 
@@ -43,7 +43,7 @@ export class OutputTally {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** `output`: the tokens of the answer. */
@@ -83,7 +83,7 @@ export class UsualOutputs {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** The tokens that most answers of the route stay under. Undefined: not known, or not yet. */
@@ -111,7 +111,7 @@ export class UsualOutputs {
 /** What has been learned about the routes of a workspace. */
 export async function readUsualOutputs(
   redis: Redis,
-  names: KeyNames,
+  names: ShardNames,
   workspace: string,
 ): Promise<UsualOutput[]> {
   const stored = await redis.hgetall(keyOf(names, workspace));

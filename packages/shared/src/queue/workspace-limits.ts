@@ -15,7 +15,7 @@ import { monthOf, windowOf } from '../calendar.js';
 import { type Budget, budgetWords } from '../contract/budget.js';
 import type { BudgetMode, LimitsConfig } from '../contract/limits.js';
 import { GatewayError } from '../errors.js';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { formatUsd } from '../registry/price.js';
 import {
@@ -145,7 +145,7 @@ export const NO_ESTIMATE = { strict: 0, expected: 0 } as const;
 export class WorkspaceLimits {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
   ) {}
 
   /** Makes a reservation, lets the request wait for one, or returns why it is refused. */

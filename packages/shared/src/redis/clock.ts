@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { KeyNames } from './key-names.js';
+import type { ShardNames } from './key-names.js';
 import { loadScript } from './script.js';
 
 /**
@@ -22,7 +22,7 @@ export class RedisClock implements Clock {
   /** Redis time minus `performance.now()`. Until Redis has answered, the machine's clock stands in. */
   #offset = performance.timeOrigin;
 
-  constructor(private readonly names: Pick<KeyNames, 'clock'>) {}
+  constructor(private readonly names: Pick<ShardNames, 'clock'>) {}
 
   now(): number {
     return Math.round(performance.now() + this.#offset);

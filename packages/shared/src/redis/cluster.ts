@@ -11,7 +11,7 @@ import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 export interface ClusterAddress {
   /** Nodes that are asked where the slot is. */
   nodes: readonly Node[];
-  /** The name of the cell, the hash tag of its keys. */
+  /** The hash tag of the keys that the connection is for: the name of the cell, or of one of its shards. */
   cell: string;
   options: RedisOptions;
 }
@@ -26,9 +26,13 @@ const PORT = 6379;
 const ASK_MS = 5_000;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** The address with the name of the cell, which says in which slot the cell is. Only the address of a Cluster needs it. */
+export function isCluster(url: string): boolean {
+  return ADDRESS.test(url);
+}
+
+/** The address with the name of the cell, or of a shard, which says in which slot it is. Only the address of a Cluster needs it. */
 export function withCell(url: string, cell: string): string {
-  return ADDRESS.test(url) ? `${url.replace(/#.*/, '')}#${cell}` : url;
+  return isCluster(url) ? `${url.replace(/#.*/, '')}#${cell}` : url;
 }
 
 /** Reads `redis+cluster://user:password@a:6379,b:6379#cell`. Returns undefined for an address of another kind. */

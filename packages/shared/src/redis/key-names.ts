@@ -1,22 +1,12 @@
 /**
- * Every Redis key that the gateway uses, and what is in it. All keys of a cell share one hash tag, so that a script may touch several
- * of them on a Redis Cluster, too. `queue/payload.ts` encrypts requests, answers and error texts.
+ * Every Redis key that the gateway uses, and what is in it. All keys of a shard have one hash tag, so that a script may touch
+ * several of them on a Redis Cluster, too. `queue/payload.ts` encrypts requests, answers and error texts.
  */
 /** Each purpose of files has an order of its own. */
 export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
 
-export interface KeyNames {
-  /** Prefix that BullMQ puts before `:<queue>:<key>`. */
-  queuePrefix: string;
-  /**
-   * A key of a provider's queue. Jobs are removed when they end. A job's hash is at `<request>-<entry>`; its `response` is the
-   * sealed id of a call in the background. With `:lock` it names the run that has the job, and with `:request` it has a request
-   * of more than 12 KB, as bytes. Ours beside BullMQ's: `fair` (virtual time, turns), `limit:…` (what was reserved of a limit
-   * per minute), `lanes` and `due` (jobs that wait for a limit), `pool` (calls of each provider key) and `take:<worker>` (the
-   * token of a worker's last take). With several shards `grants` has the shard's parts of limits, and `leases`, of the control
-   * keys, what every shard has (limits/leases.ts).
-   */
-  queueKey(provider: string, key: string): string;
+/** The keys that all shards of a cell share: who may do what, what providers are like, which processes there are. */
+export interface ControlNames {
   /** Provider, key and model → the limits that the provider announces. All users of deploy/redis may write it. */
   announcedLimits: string;
   /** The latest moment of the cell's time, and what Redis' clock said then. All users of deploy/redis may write it. */
@@ -37,23 +27,8 @@ export interface KeyNames {
   revokedKeyIds: string;
   /** Alias → chain. */
   routes(workspace: string): string;
-  /** Replies to one api process, deleted as they are read. */
-  inbox(api: string): string;
-  /** The mark of a settled request: a number of the run that settled it. It outlives the request's job, and expires. */
-  settled(requestId: string): string;
-  /**
-   * One entry per request, without prompt or completion. An entry that replaces one of an erased end user names it (`was`), and
-   * the copies that lack it (`lacking`).
-   */
-  requestLog: string;
-  /** The processes that copy the log elsewhere: when each was last seen, how far it is, and when the log was last looked at. */
-  archive: string;
-  /** Refusals beyond a rate, by minute, workspace, code and reason; logged together later. */
-  refusals: string;
   /** Refused requests of an hour by minute, workspace, key and reason. Expires after two days. */
   turnedAway(hour: string): string;
-  /** Requests, tokens and cost per workspace, route, provider and model; calls whose bill nobody knows apart, with an estimate. */
-  ledger(day: string): string;
   /** Month → how often invoices have adjusted it, for the copy in PostgreSQL. */
   adjustedMonths: string;
   /** `["provider","day","model"]` → the adjustments of that row, oldest first. */
@@ -76,6 +51,76 @@ export interface KeyNames {
   promises: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
+  /** The budgets that a workspace has had, each from the moment of its id on. */
+  budgets(workspace: string): string;
+  /** Alert id → record. Addresses and secret are encrypted. */
+  alerts: string;
+  /** `<alert>:<subject>` → since when it fires, and with which figure. */
+  alertFirings: string;
+  /** Notice id → what is sent for an alert, and how it went; the newest thousand. */
+  alertNotices: string;
+  /** The ids of these notices, by when they were made. */
+  alertOrder: string;
+  /** The ids of those that are to be sent, by when they are due. */
+  alertDue: string;
+  /** Held for ten seconds by the process that has looked at the figures last. */
+  alertTurn: string;
+  /** The model registry's document, where it came from, and how the latest refresh went. */
+  registry: string;
+  /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
+  registryOverrides: string;
+  /** Counts changes to the two above. Every process watches it. */
+  registryRevision: string;
+  /** Held by the process that refreshes the registry by schedule. */
+  registryLock: string;
+  /** Name of a provider that is not in gateway.yaml → its settings and its keys, each sealed. */
+  addedProviders: string;
+  /** Process id → when it was last seen. */
+  processes: string;
+  /** How many shards the cell has. Absent: one. All users of deploy/redis may write it. */
+  shardCount: string;
+  /** Whom an unused sign-in link signs in, by the digest of its secret. Ten minutes. */
+  signInLink(digest: string): string;
+  /** Digest of a session's secret → who is signed in, and until when. */
+  sessions: string;
+  /** Keyed digest of an admin token → its name, role, workspaces and end. */
+  adminTokens: string;
+  /** Id of an admin token → when it was last used. */
+  adminTokenUse: string;
+  /** `changes`: who changed what, 20,000 entries; `sign_ins`: who signed in or failed to, 5,000. */
+  audit(kind: string): string;
+}
+
+/** The keys of the requests of some workspaces. One request has all its keys in one shard. */
+export interface ShardNames {
+  /** Prefix that BullMQ puts before `:<queue>:<key>`. */
+  queuePrefix: string;
+  /**
+   * A key of a provider's queue. Jobs are removed when they end. A job's hash is at `<request>-<entry>`; its `response` is the
+   * sealed id of a call in the background. With `:lock` it names the run that has the job, and with `:request` it has a request
+   * of more than 12 KB, as bytes. Ours beside BullMQ's: `fair` (virtual time, turns), `limit:…` (what was reserved of a limit
+   * per minute), `lanes` and `due` (jobs that wait for a limit), `pool` (calls of each provider key) and `take:<worker>` (the
+   * token of a worker's last take). With several shards `grants` has the shard's parts of limits, and the queue `<provider>/all`
+   * of the first shard what every shard has (limits/leases.ts).
+   */
+  queueKey(provider: string, key: string): string;
+  /** The latest moment of the cell's time, and what Redis' clock said then. All users of deploy/redis may write it. */
+  clock: string;
+  /** Replies to one api process, deleted as they are read. */
+  inbox(api: string): string;
+  /** The mark of a settled request: a number of the run that settled it. It outlives the request's job, and expires. */
+  settled(requestId: string): string;
+  /**
+   * One entry per request, without prompt or completion. An entry that replaces one of an erased end user names it (`was`), and
+   * the copies that lack it (`lacking`).
+   */
+  requestLog: string;
+  /** The processes that copy the log elsewhere: when each was last seen, how far it is, and when the log was last looked at. */
+  archive: string;
+  /** Refusals beyond a rate, by minute, workspace, code and reason; logged together later. */
+  refusals: string;
+  /** Requests, tokens and cost per workspace, route, provider and model; calls whose bill nobody knows apart, with an estimate. */
+  ledger(day: string): string;
   /** What was reserved of a workspace's limit of tokens per minute, in each half second. */
   workspaceTokens(workspace: string): string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
@@ -96,8 +141,6 @@ export interface KeyNames {
    * `lane:<name>`.
    */
   money(workspace: string, key?: string): string;
-  /** The budgets that a workspace has had, each from the moment of its id on. */
-  budgets(workspace: string): string;
   /** The request behind an Idempotency-Key, by the key's digest, who waits for it, and its answer for a day. */
   idempotency(workspace: string, digest: string): string;
   /** The answers that a workspace has kept for its Idempotency-Keys, oldest first: `<digest>:<bytes>`. */
@@ -164,47 +207,18 @@ export interface KeyNames {
   webhookDeliveries(workspace: string): string;
   /** The ids of these deliveries, by when they were created. */
   webhookOrder(workspace: string): string;
-  /** Alert id → record. Addresses and secret are encrypted. */
-  alerts: string;
-  /** `<alert>:<subject>` → since when it fires, and with which figure. */
-  alertFirings: string;
-  /** Notice id → what is sent for an alert, and how it went; the newest thousand. */
-  alertNotices: string;
-  /** The ids of these notices, by when they were made. */
-  alertOrder: string;
-  /** The ids of those that are to be sent, by when they are due. */
-  alertDue: string;
-  /** Held for ten seconds by the process that has looked at the figures last. */
-  alertTurn: string;
-  /** The model registry's document, where it came from, and how the latest refresh went. */
-  registry: string;
-  /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
-  registryOverrides: string;
-  /** Counts changes to the two above. Every process watches it. */
-  registryRevision: string;
-  /** Held by the process that refreshes the registry by schedule. */
-  registryLock: string;
-  /** Name of a provider that is not in gateway.yaml → its settings and its keys, each sealed. */
-  addedProviders: string;
-  /** Process id → when it was last seen. */
-  processes: string;
-  /** Whom an unused sign-in link signs in, by the digest of its secret. Ten minutes. */
-  signInLink(digest: string): string;
-  /** Digest of a session's secret → who is signed in, and until when. */
-  sessions: string;
-  /** Keyed digest of an admin token → its name, role, workspaces and end. */
-  adminTokens: string;
-  /** Id of an admin token → when it was last used. */
-  adminTokenUse: string;
-  /** `changes`: who changed what, 20,000 entries; `sign_ins`: who signed in or failed to, 5,000. */
-  audit(kind: string): string;
 }
 
+/** A cell of one shard has all of them under one tag. */
+export type KeyNames = ControlNames & ShardNames;
+
 export function keyNames(cell: string): KeyNames {
+  return { ...controlNames(cell), ...shardNames(cell) };
+}
+
+export function controlNames(cell: string): ControlNames {
   const prefix = `{${cell}}`;
   return {
-    queuePrefix: `${prefix}:queue`,
-    queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
     clock: `${prefix}:queue:clock`,
     announcedLimits: `${prefix}:queue:announced-limits`,
     directoryVersion: `${prefix}:directory-version`,
@@ -215,13 +229,7 @@ export function keyNames(cell: string): KeyNames {
     revokedKeys: `${prefix}:revoked-keys`,
     revokedKeyIds: `${prefix}:revoked-key-ids`,
     routes: (workspace) => `${prefix}:routes:${workspace}`,
-    inbox: (api) => `${prefix}:inbox:${api}`,
-    settled: (requestId) => `${prefix}:settled:${requestId}`,
-    requestLog: `${prefix}:request-log`,
-    archive: `${prefix}:archive`,
-    refusals: `${prefix}:refusals`,
     turnedAway: (hour) => `${prefix}:turned-away:${hour}`,
-    ledger: (day) => `${prefix}:ledger:${day}`,
     adjustedMonths: `${prefix}:adjusted-months`,
     adjustments: (month) => `${prefix}:adjustments:${month}`,
     reconciliations: `${prefix}:reconciliations`,
@@ -233,6 +241,41 @@ export function keyNames(cell: string): KeyNames {
     reloads: `${prefix}:reloads`,
     cancellations: `${prefix}:cancellations`,
     promises: `${prefix}:promises`,
+    budgets: (workspace) => `${prefix}:budgets:${workspace}`,
+    alerts: `${prefix}:alerts`,
+    alertFirings: `${prefix}:alert-firings`,
+    alertNotices: `${prefix}:alert-notices`,
+    alertOrder: `${prefix}:alert-order`,
+    alertDue: `${prefix}:alert-due`,
+    alertTurn: `${prefix}:alert-turn`,
+    registry: `${prefix}:registry`,
+    registryOverrides: `${prefix}:registry-overrides`,
+    registryRevision: `${prefix}:registry-revision`,
+    registryLock: `${prefix}:registry-lock`,
+    addedProviders: `${prefix}:added-providers`,
+    processes: `${prefix}:processes`,
+    shardCount: `${prefix}:queue:shard-count`,
+    signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
+    sessions: `${prefix}:sessions`,
+    adminTokens: `${prefix}:admin-tokens`,
+    adminTokenUse: `${prefix}:admin-token-use`,
+    audit: (kind) => `${prefix}:audit:${kind}`,
+  };
+}
+
+/** `tag`: the hash tag of the shard (shard.ts). */
+export function shardNames(tag: string): ShardNames {
+  const prefix = `{${tag}}`;
+  return {
+    queuePrefix: `${prefix}:queue`,
+    queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
+    clock: `${prefix}:queue:clock`,
+    inbox: (api) => `${prefix}:inbox:${api}`,
+    settled: (requestId) => `${prefix}:settled:${requestId}`,
+    requestLog: `${prefix}:request-log`,
+    archive: `${prefix}:archive`,
+    refusals: `${prefix}:refusals`,
+    ledger: (day) => `${prefix}:ledger:${day}`,
     workspaceTokens: (workspace) => `${prefix}:tokens-per-minute:${workspace}`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
     prefixes: (workspace) => `${prefix}:prefixes:${workspace}`,
@@ -240,7 +283,6 @@ export function keyNames(cell: string): KeyNames {
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
     money: (workspace, key = '') => `${prefix}:money:${workspace}:${key}`,
-    budgets: (workspace) => `${prefix}:budgets:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
     requests: (workspace, status) => `${prefix}:requests:${status}:${workspace}`,
     requestsDue: `${prefix}:requests-due`,
@@ -271,22 +313,5 @@ export function keyNames(cell: string): KeyNames {
     webhookLock: `${prefix}:webhook-lock`,
     webhookDeliveries: (workspace) => `${prefix}:webhook-deliveries:${workspace}`,
     webhookOrder: (workspace) => `${prefix}:webhook-order:${workspace}`,
-    alerts: `${prefix}:alerts`,
-    alertFirings: `${prefix}:alert-firings`,
-    alertNotices: `${prefix}:alert-notices`,
-    alertOrder: `${prefix}:alert-order`,
-    alertDue: `${prefix}:alert-due`,
-    alertTurn: `${prefix}:alert-turn`,
-    registry: `${prefix}:registry`,
-    registryOverrides: `${prefix}:registry-overrides`,
-    registryRevision: `${prefix}:registry-revision`,
-    registryLock: `${prefix}:registry-lock`,
-    addedProviders: `${prefix}:added-providers`,
-    processes: `${prefix}:processes`,
-    signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
-    sessions: `${prefix}:sessions`,
-    adminTokens: `${prefix}:admin-tokens`,
-    adminTokenUse: `${prefix}:admin-token-use`,
-    audit: (kind) => `${prefix}:audit:${kind}`,
   };
 }

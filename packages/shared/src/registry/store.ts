@@ -3,7 +3,7 @@
  * entries over it, and a revision that every change raises and every process watches.
  */
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
+import type { ControlNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import {
   type ModelOverride,
@@ -51,7 +51,7 @@ const overrideScript = loadScript<
 export class RegistryStore {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ControlNames,
   ) {}
 
   /** 0: there is no registry yet, or Redis has lost it. */

@@ -6,6 +6,8 @@ export class ArchiveMetrics {
   readonly #refused;
   readonly #lag;
   readonly #spilled;
+  readonly #behind = new Map<number, number>();
+  readonly #entries = new Map<number, number>();
 
   constructor(metrics: Metrics) {
     this.#written = metrics.counter('archiveWritten');
@@ -27,11 +29,14 @@ export class ArchiveMetrics {
     this.#refused.inc();
   }
 
-  isBehind(ms: number): void {
-    this.#lag.set(ms / 1000);
+  /** The archive is as far behind as the shard that is furthest behind. */
+  isBehind(shard: number, ms: number): void {
+    this.#behind.set(shard, ms);
+    this.#lag.set(Math.max(...this.#behind.values()) / 1000);
   }
 
-  hasSpilled(entries: number): void {
-    this.#spilled.set(entries);
+  hasSpilled(shard: number, entries: number): void {
+    this.#entries.set(shard, entries);
+    this.#spilled.set([...this.#entries.values()].reduce((sum, each) => sum + each, 0));
   }
 }

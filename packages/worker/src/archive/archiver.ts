@@ -3,10 +3,12 @@
  * are trimmed from the log. So a crash repeats work and loses nothing, and writing is repeatable. While PostgreSQL is away
  * the entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest entries go to a disk.
  */
+
+import { idInCell } from '@sluice/shared/archive/log-ids';
 import { readArchiveState, since } from '@sluice/shared/archive/state';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import type { ArchiveMetrics } from './archive-metrics.js';
 import type { LogGroup } from './log-group.js';
@@ -18,8 +20,9 @@ const LOOK_FOR_ABANDONED_MS = 5_000;
 const SHARE_OF_REDIS = 0.25;
 
 export interface ArchiverParts {
+  shard: number;
   redis: Redis;
-  names: KeyNames;
+  names: ShardNames;
   clock: Clock;
   logger: Logger;
   group: LogGroup;
@@ -68,9 +71,10 @@ export class Archiver {
   }
 
   async #writeAll(): Promise<void> {
-    const { group, spill, metrics } = this.parts;
+    const { shard, group, spill, metrics } = this.parts;
     const write = async (entries: readonly StreamEntry[]) => {
-      metrics.wrote(await this.parts.writer.write(entries));
+      const all = entries.map(({ id, text }) => ({ id: idInCell(id, shard), text }));
+      metrics.wrote(await this.parts.writer.write(all));
     };
     await spill?.files.drain(write);
     while (!this.#closing) {
@@ -131,12 +135,12 @@ export class Archiver {
   }
 
   async #report(): Promise<void> {
-    const { redis, names, clock, spill, metrics } = this.parts;
+    const { shard, redis, names, clock, spill, metrics } = this.parts;
     const state = await readArchiveState(redis, names);
-    metrics.isBehind(since(state.oldestMs, clock.now()));
+    metrics.isBehind(shard, since(state.oldestMs, clock.now()));
     if (!spill) return;
     const spilled = await spill.files.size();
-    metrics.hasSpilled(spilled);
+    metrics.hasSpilled(shard, spilled);
     const field = await this.#spilledField(spill.files);
     if (spilled > 0) await redis.hset(names.archive, field, spilled);
     else await redis.hdel(names.archive, field);

@@ -7,9 +7,10 @@
  * entries. So every entry is in one file, once. One worker at a time does it; a second one that thinks so too writes the same.
  */
 import { createGzip } from 'node:zlib';
+import { idInCell } from '@sluice/shared/archive/log-ids';
 import { replacementOf } from '@sluice/shared/archive/replacement';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import type { FileStore } from './file-store.js';
@@ -44,9 +45,10 @@ class Overtaken extends Error {}
 
 export interface LogFilesParts {
   redis: Redis;
-  names: KeyNames;
+  names: ShardNames;
   clock: Clock;
   worker: string;
+  shard: number;
   store: FileStore;
   /** An hour with more is several files. */
   maxEntries: number;
@@ -116,10 +118,10 @@ export class LogFiles {
 
   /** Its name is that of its last entry, which stands since the cut; entries may be erased meanwhile. */
   async #write(after: string, upTo: string): Promise<void> {
-    const { redis, names, store } = this.parts;
+    const { redis, names, store, shard } = this.parts;
     const readUpTo = () => this.#upTo();
     const hour = new Date(msOf(upTo)).toISOString();
-    const name = `${hour.slice(0, 10).replaceAll('-', '/')}/${hour.slice(11, 13)}/${upTo}.jsonl.gz`;
+    const name = `${hour.slice(0, 10).replaceAll('-', '/')}/${hour.slice(11, 13)}/${idInCell(upTo, shard)}.jsonl.gz`;
     async function* lines(): AsyncGenerator<string> {
       for (let from = after; ; ) {
         const some = await redis.xrange(names.requestLog, `(${from}`, upTo, 'COUNT', AT_ONCE);

@@ -3,7 +3,7 @@
  * stays with it until it is acknowledged. The entries of a worker that died go to another one.
  */
 import { ARCHIVE_GROUP } from '@sluice/shared/queue/log-trim';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import type { StreamEntry } from './write-entries.js';
@@ -23,7 +23,7 @@ const forgetScript = loadScript<number, { logKey: string }, { group: string }>(
 export class LogGroup {
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly consumer: string,
   ) {}
 

@@ -2,7 +2,9 @@
 
 import { oldestOutsideFiles, since } from '@sluice/shared/archive/state';
 import { within } from '@sluice/shared/process/within';
+import { addressOfShard } from '@sluice/shared/redis/connect-shards';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { openFileStore } from './file-store.js';
 import { LogFiles } from './log-files.js';
@@ -22,33 +24,38 @@ export interface LogFileOptions {
 
 export async function startLogFiles(
   { place, endpoint }: LogFileOptions,
-  { redisUrl, names, clock, metrics, chores }: Omit<ArchiveParts, 'cell' | 'config' | 'logger' | 'trim'>,
+  { redisUrl, cell, shards, metrics, chores }: Omit<ArchiveParts, 'names' | 'clock' | 'config' | 'logger'>,
 ): Promise<RunningArchive> {
   const store = await openFileStore(place, endpoint);
-  const redis = connectPatiently(redisUrl);
-  const files = new LogFiles({
-    redis,
-    names,
-    clock,
-    worker: makeRequestId(),
-    store,
-    maxEntries: MAX_ENTRIES,
-  });
-  let work: Promise<unknown> = Promise.resolve();
-  const look = () => {
-    const next = files.work();
-    work = next.catch(() => {});
-    return next;
-  };
   const lag = metrics.gauge('logFilesLag');
-  const report = async () => lag.set(since(await oldestOutsideFiles(redis, names), clock.now()) / 1000);
-  chores.every(LOOK_EVERY_MS, 'files of the log', look, false);
-  // A chore of its own, because a bucket that does not answer holds up the other one.
-  chores.every(REPORT_EVERY_MS, 'lag of the log’s files', report, false);
+  const behindMs = new Map<number, number>();
+  const copies = shards.map((shard) => {
+    const { id, names, clock } = shard;
+    const redis = connectPatiently(addressOfShard(redisUrl, cell, id));
+    const files = new LogFiles({
+      ...{ redis, names, clock, worker: makeRequestId(), shard: id, store },
+      maxEntries: MAX_ENTRIES,
+    });
+    const copy = { redis, work: Promise.resolve() };
+    const look = () => {
+      const next = files.work();
+      copy.work = next.catch(() => {});
+      return next;
+    };
+    const report = async () => {
+      behindMs.set(id, since(await oldestOutsideFiles(redis, names), clock.now()));
+      lag.set(Math.max(...behindMs.values()) / 1000);
+    };
+    const what = id === FIRST_SHARD ? 'the log' : `the log of shard ${id}`;
+    chores.every(LOOK_EVERY_MS, `files of ${what}`, look, false);
+    // A chore of its own, because a bucket that does not answer holds up the other one.
+    chores.every(REPORT_EVERY_MS, `lag of the files of ${what}`, report, false);
+    return copy;
+  });
   return {
     async close() {
-      await within(CLOSE_MS, work);
-      redis.disconnect();
+      await within(CLOSE_MS, Promise.all(copies.map(({ work }) => work)));
+      for (const { redis } of copies) redis.disconnect();
       store.close();
     },
   };

@@ -38,7 +38,7 @@ export class HeardRates {
 
   constructor(
     private readonly announced: Pick<AnnouncedLimits, 'note'>,
-    private readonly found: Pick<FoundRates, 'refused'>,
+    private readonly found: Pick<FoundRates, 'refused'> | undefined,
     logger: Logger,
   ) {
     this.#failureLog = new FailureLog(logger, { what: 'keeping the limits that providers announce' });
@@ -81,8 +81,8 @@ export class HeardRates {
     call: Omit<RefusedCall, 'named' | 'toldMs' | 'amount'> & { amounts: Amounts },
   ): Promise<Learned | undefined> {
     const { amounts, ...rest } = call;
-    const limit = this.#limitOf(subject, said, failure, amounts);
-    if (!limit) return undefined;
+    const limit = this.found && this.#limitOf(subject, said, failure, amounts);
+    if (!this.found || !limit) return undefined;
     const { type, named } = limit;
     try {
       const toldMs = failure.retryAfterMs ?? 0;

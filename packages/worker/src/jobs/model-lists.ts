@@ -5,7 +5,7 @@
 import type { Logger } from '@sluice/shared/process/logger';
 import { sendModels } from '@sluice/shared/queue/inbox';
 import type { ModelsJob } from '@sluice/shared/queue/job';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type ListedModel, listModels } from '../calls/list-models.js';
 import type { Upstreams } from '../calls/upstreams.js';
@@ -21,7 +21,7 @@ export class ModelLists {
 
   constructor(
     private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly names: ShardNames,
     private readonly upstreams: Upstreams,
     private readonly logger: Logger,
   ) {}

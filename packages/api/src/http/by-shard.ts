@@ -1,0 +1,51 @@
+/**
+ * Picks what serves a request by the shard of its workspace. In a cell of one shard nothing is picked, and a request takes no
+ * other way than without shards.
+ */
+import { GatewayError } from '@sluice/shared/errors';
+import { isRedisAway, isRedisFull } from '@sluice/shared/redis/away';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
+import type { Next, ParameterizedContext } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { Authenticated } from './authenticate.js';
+
+type Serve<State> = (ctx: ParameterizedContext<State>, next: Next) => unknown;
+/** The last middleware of a route. */
+type Last<State> = (ctx: ParameterizedContext<State>) => Promise<void>;
+
+const nobody = async () => {};
+
+const RETRY_AFTER_MS = 1_000;
+
+/** `all`: the routes of each shard, in their order. The returned function takes one of them. */
+export function createByShard<Routes>(
+  all: readonly Routes[],
+  directory: Pick<DirectoryCache, 'knownWorkspace' | 'findWorkspace'>,
+) {
+  return <State extends Authenticated>(routeOf: (routes: Routes) => Serve<State>): Last<State> => {
+    const serving = all.map(routeOf);
+    const [only] = serving;
+    if (only && serving.length === 1) return only as Last<State>;
+    return async (ctx) => {
+      const { workspace: id } = ctx.state.key;
+      const workspace = directory.knownWorkspace(id) ?? (await directory.findWorkspace(id));
+      const shard = workspace?.shard ?? FIRST_SHARD;
+      const serve = serving[shard];
+      if (!serve) throw away(`This process does not know shard ${shard} of the gateway.`);
+      try {
+        await serve(ctx, nobody);
+      } catch (error) {
+        if (isRedisAway(error) && !isRedisFull(error))
+          throw away(`Shard ${shard} of the gateway cannot be reached.`);
+        throw error;
+      }
+    };
+  };
+}
+
+function away(message: string): GatewayError {
+  return new GatewayError('service_unavailable', message, {
+    retryAfterMs: RETRY_AFTER_MS,
+    reason: 'redis_away',
+  });
+}

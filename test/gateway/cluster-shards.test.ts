@@ -1,0 +1,86 @@
+/** A cell of several shards on a Redis Cluster: when one shard is away, the workspaces of the others notice nothing. */
+import { shardFor, shardTag } from '@sluice/shared/redis/shard';
+import { adminOf } from '../helpers/admin.js';
+import { type Cluster, startCluster } from '../helpers/cluster.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { until } from '../helpers/until.js';
+
+const SHARDS = 6;
+/** A workspace of each shard. */
+const OWNERS = Array.from({ length: SHARDS }, (_, shard) => {
+  for (let i = 0; ; i++) if (shardFor(`team-${i}`, SHARDS) === shard) return `team-${i}`;
+});
+const routes = { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
+
+let cluster: Cluster;
+let gateway: Gateway;
+test.before(async () => {
+  cluster = await startCluster();
+  // Otherwise the whole Cluster stops when one master and its replicas are away.
+  for (const { redis } of cluster.nodes) await redis.config('SET', 'cluster-require-full-coverage', 'no');
+  gateway = await startRealGateway({
+    redisUrl: cluster.url,
+    env: { SLUICE_SHARDS: String(SHARDS) },
+    workspaces: Object.fromEntries(OWNERS.map((id) => [id, { routes }])),
+  });
+});
+test.after.always(async () => {
+  await gateway?.stop();
+  await cluster?.stop();
+});
+
+const ask = (workspace: string, content: string) =>
+  gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content }] },
+    { key: gateway.keys[workspace] ?? '' },
+  );
+
+/** The nodes that have a shard: its master and the replicas. */
+async function nodesOf(shard: number) {
+  const master = await cluster.masterOf(shardTag(gateway.cell, shard));
+  const slaves = (await master.redis.cluster('SLAVES', master.id)) as unknown as string[];
+  return cluster.nodes.filter((node) => node === master || slaves.some((text) => text.startsWith(node.id)));
+}
+
+test.serial('shards lie on several masters, and a request of each is answered and logged once', async (t) => {
+  const masters = await Promise.all(
+    OWNERS.map((_, shard) => cluster.masterOf(shardTag(gateway.cell, shard))),
+  );
+  t.true(new Set(masters.map(({ id }) => id)).size > 1);
+  for (const workspace of OWNERS) t.is((await ask(workspace, 'spread')).status, 200);
+  t.deepEqual((await gateway.log()).map(({ workspace }) => workspace).sort(), [...OWNERS].sort());
+  t.is((await adminOf(gateway)('GET', '/requests')).body.data.length, SHARDS);
+});
+
+test.serial(
+  'requests of a shard that is away get a 503 that says so, and all others are served',
+  async (t) => {
+    const admin = adminOf(gateway);
+    const control = await cluster.masterOf(gateway.cell);
+    const lies = await Promise.all(OWNERS.map((_, shard) => nodesOf(shard)));
+    const away = lies.findIndex((nodes) => !nodes.includes(control));
+    const frozen = lies[away] ?? [];
+    t.true(away > 0);
+    const isAway = (shard: number) => lies[shard]?.some((node) => frozen.includes(node)) === true;
+    for (const { server } of frozen) process.kill(server.pid, 'SIGSTOP');
+    try {
+      const { status, body } = await ask(OWNERS[away] ?? '', 'to nobody');
+      t.is(status, 503);
+      t.regex(body.error.message, new RegExp(`Shard ${away} of the gateway cannot be reached`));
+      for (const [shard, workspace] of OWNERS.entries())
+        if (!isAway(shard)) t.is((await ask(workspace, 'meanwhile')).status, 200, `shard ${shard}`);
+      const { body: page } = await admin('GET', '/requests');
+      t.false(page.complete);
+      t.regex(page.problem, new RegExp(`Shards? .*\\b${away}\\b.* away`));
+      t.false((await admin('GET', '/spend')).body.complete);
+    } finally {
+      for (const { server } of frozen) process.kill(server.pid, 'SIGCONT');
+    }
+    await until('the shard to be back', async () => (await ask(OWNERS[away] ?? '', 'back')).status === 200);
+    const entries = await gateway.log();
+    t.is(new Set(entries.map(({ id }) => id)).size, entries.length);
+    const answered = entries.filter(({ status }) => status === 200).length;
+    t.is(gateway.simulator.calls.length, answered, 'each called once');
+  },
+);
