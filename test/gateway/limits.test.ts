@@ -221,7 +221,7 @@ test('the concurrency of a provider holds over all workers together', async (t) 
 });
 
 /** It names no limit that the request could wait for. */
-const TOO_MANY = { error: { message: 'Too many requests.', type: 'requests', code: 'rate_limit_exceeded' } };
+const TOO_MANY = { error: { message: 'Rate limit reached: requests per minute.', type: 'requests', code: 'rate_limit_exceeded' } };
 
 test('a rate-limited model is left alone for as long as the provider asks, and the others are not', async (t) => {
   gateway.simulator.script({

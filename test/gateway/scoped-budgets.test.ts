@@ -17,6 +17,8 @@ import {
   served,
 } from '../helpers/settle-bench.js';
 
+/** Longer than any test takes. */
+const HOUR_MS = 3_600_000;
 const USD = 1_000_000_000_000;
 const COST = 11_000_000;
 /** What a served request costs. The estimates are above it. */
@@ -168,7 +170,7 @@ test('a budget in expected mode reserves what is expected, beside a strict one',
 test('what is only reserved is waited for: the oldest goes on when a request ends, and nobody overtakes it', async (t) => {
   const world = await worldOf([day('workspace', micro(COST * 1.5))]);
   const first = await world.ask('first');
-  const patient = { mostWaitMs: 60_000 };
+  const patient = { mostWaitMs: HOUR_MS };
   t.is((await world.ask('second', patient)).as, 'waits');
   t.is((await world.ask('third', patient)).as, 'waits');
   // It would fit, but others came before it.
@@ -192,7 +194,7 @@ test('a request that would not fit even if all others gave back theirs is refuse
   await world.end('first', await world.ask('first'));
   await world.ask('second');
   const refused = await world.ask('large', {
-    mostWaitMs: 60_000,
+    mostWaitMs: HOUR_MS,
     estimates: { strict: 2 * COST, expected: 0 },
   });
   t.is(refused.as, 'refused');
@@ -208,7 +210,7 @@ test('a request that would not fit even if all others gave back theirs is refuse
 test('a request that has waited for long enough is refused for what is reserved, and may be sent again', async (t) => {
   const world = await worldOf([day('workspace', micro(COST * 1.5))]);
   await world.ask('first');
-  await world.ask('second', { mostWaitMs: 60_000 });
+  await world.ask('second', { mostWaitMs: HOUR_MS });
   const refused = await world.ask('second', { mostWaitMs: 0 }, 'last');
   t.is(refused.as, 'refused');
   if (refused.as !== 'refused') return;
@@ -218,7 +220,7 @@ test('a request that has waited for long enough is refused for what is reserved,
 
 test('those who wait for one value do not hold up those who wait for another', async (t) => {
   const world = await worldOf([day('end_user', micro(COST * 1.5))]);
-  const patient = { mostWaitMs: 60_000 };
+  const patient = { mostWaitMs: HOUR_MS };
   await world.ask('ann-1', { user: 'ann' });
   const bob = await world.ask('bob-1', { user: 'bob' });
   for (const id of ['ann-2', 'ann-3']) t.is((await world.ask(id, { ...patient, user: 'ann' })).as, 'waits');
@@ -232,7 +234,7 @@ test('those who wait for one value do not hold up those who wait for another', a
 
 test('lines of batches wait behind all callers, and leave room for them', async (t) => {
   const world = await worldOf([day('workspace', micro(COST * 1.5))], { requestsPerMinute: 6 });
-  const patient = { mostWaitMs: 60_000 };
+  const patient = { mostWaitMs: HOUR_MS };
   const line = { ...patient, inBatch: true };
   const first = await world.ask('first');
   for (const id of ['line-1', 'line-2']) t.is((await world.ask(id, line)).as, 'waits');
@@ -262,7 +264,7 @@ test('lines of batches leave half of the waiting places to callers', async (t) =
   await world.ask('first');
   const others = Array.from({ length: 1_000 }, (_, i) => [`other-${i}`, '{"waitsUntil":0}']).flat();
   await bench.redis.hset(world.names.money('demo', 'waiting'), ...others);
-  const patient = { mostWaitMs: 60_000 };
+  const patient = { mostWaitMs: HOUR_MS };
   t.is((await world.ask('line', { ...patient, inBatch: true })).as, 'refused');
   t.is((await world.ask('caller', patient)).as, 'waits');
 });
@@ -270,7 +272,7 @@ test('lines of batches leave half of the waiting places to callers', async (t) =
 test('requests wait for a place in flight, and for their turn of a minute', async (t) => {
   const places = await worldOf([], { concurrentRequests: 1 });
   const first = await places.ask('first');
-  t.is((await places.ask('second', { mostWaitMs: 60_000 })).as, 'waits');
+  t.is((await places.ask('second', { mostWaitMs: HOUR_MS })).as, 'waits');
   t.like(await places.ask('impatient'), { as: 'refused', error: { reason: 'workspace_concurrency' } });
   await places.end('first', first);
   t.is((await places.ask('second', {}, 'again')).as, 'admitted');
@@ -294,7 +296,7 @@ test('a reservation of a lost request lapses once, and those who wait go on', as
   const world = await worldOf([day('workspace', micro(COST * 1.5))]);
   const lost = await world.ask('lost');
   await world.queue('lost', lost);
-  t.is((await world.ask('second', { mostWaitMs: 60_000 })).as, 'waits');
+  t.is((await world.ask('second', { mostWaitMs: HOUR_MS })).as, 'waits');
   const { reservations } = world.names;
   await bench.redis.zadd(
     reservations('demo'),
@@ -403,7 +405,7 @@ test('whatever order requests come, wait, end and die in, no budget is overspent
         tags: { team: `t${random(2)}`, run: `r${random(3)}` },
         estimates: { strict: TRUE_COST + random(500_000), expected: 1 },
         now: Date.now(),
-        mostWaitMs: 60_000,
+        mostWaitMs: HOUR_MS,
       };
       const id = `r${i}`;
       const admitted = await world.ask(id, more);

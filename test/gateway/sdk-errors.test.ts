@@ -196,7 +196,12 @@ test('an upstream rate limit is a RateLimitError with the time to wait', async (
   const text = 'Too many requests';
   gateway.simulator.script({
     match: { textIncludes: text },
-    action: { status: 429, headers: { 'retry-after': '7' } },
+    // It names no limit that the request could wait for.
+    action: {
+      status: 429,
+      headers: { 'retry-after': '7' },
+      body: { error: { message: 'Too many requests.' } },
+    },
   });
   const call = sdk.chat.completions.create(ask('limited', text));
   const expected = { status: 429, code: 'rate_limited' };
