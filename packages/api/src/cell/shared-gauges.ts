@@ -173,11 +173,9 @@ export class SharedGauges {
     };
   }
 
-  /** With one shard, whether it answers is told by another gauge. */
   #showShards(late: readonly number[]): void {
-    if (this.parts.shards.length > 1)
-      for (const { id } of this.parts.shards)
-        this.#shardUp.set({ shard: String(id) }, late.includes(id) ? 0 : 1);
+    for (const { id } of this.parts.shards)
+      this.#shardUp.set({ shard: String(id) }, late.includes(id) ? 0 : 1);
   }
 
   async #readShard(shard: ApiShard): Promise<ShardReading> {

@@ -265,7 +265,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['shard'],
-    help: '1 while the shard answers this process. Only with SLUICE_SHARDS above 1.',
+    help: '1 while the shard answers this process.',
   },
   redisWorry: {
     name: 'gateway_redis_worry',
