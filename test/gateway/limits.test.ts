@@ -221,7 +221,13 @@ test('the concurrency of a provider holds over all workers together', async (t) 
 });
 
 /** It names no limit that the request could wait for. */
-const TOO_MANY = { error: { message: 'Rate limit reached: requests per minute.', type: 'requests', code: 'rate_limit_exceeded' } };
+const TOO_MANY = {
+  error: {
+    message: 'Rate limit reached: requests per minute.',
+    type: 'requests',
+    code: 'rate_limit_exceeded',
+  },
+};
 
 test('a rate-limited model is left alone for as long as the provider asks, and the others are not', async (t) => {
   gateway.simulator.script({
@@ -279,7 +285,11 @@ test('an account without credit cools the whole provider down', async (t) => {
 });
 
 test('a rate limit that names no time cools down for the provider’s own time', async (t) => {
-  gateway.simulator.script({ match: { model: 'gpt-cool-default' }, times: 1, action: { status: 429, body: TOO_MANY } });
+  gateway.simulator.script({
+    match: { model: 'gpt-cool-default' },
+    times: 1,
+    action: { status: 429, body: TOO_MANY },
+  });
   t.is(isRateLimited(t, await ask('cool-default'), 1), 2);
   await sleep(2_000);
   t.is((await ask('cool-default')).status, 200);
