@@ -132,7 +132,7 @@ export function assembleCommon(
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
-  // A limit that is found is kept beside its calls, which are in one shard.
+  // A script finds a limit from the calls in its slot. Several shards have several slots, and find none.
   const foundRates = shards > 1 ? undefined : new FoundRates(redis, keyNames(cell), clock, announced);
   const rates = new HeardRates(announced, foundRates, logger);
   const leases =

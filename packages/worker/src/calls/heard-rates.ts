@@ -81,8 +81,9 @@ export class HeardRates {
     call: Omit<RefusedCall, 'named' | 'toldMs' | 'amount'> & { amounts: Amounts },
   ): Promise<Learned | undefined> {
     const { amounts, ...rest } = call;
-    const limit = this.found && this.#limitOf(subject, said, failure, amounts);
-    if (!this.found || !limit) return undefined;
+    if (!this.found) return undefined;
+    const limit = this.#limitOf(subject, said, failure, amounts);
+    if (!limit) return undefined;
     const { type, named } = limit;
     try {
       const toldMs = failure.retryAfterMs ?? 0;
