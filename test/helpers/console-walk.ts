@@ -18,6 +18,8 @@ export async function go(page: Page, place: string): Promise<void> {
   await drawn(page);
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.locator('.loading').first().waitFor({ state: 'detached' });
+  // A change of the machine's network ends what the page asked for. The page asks again two seconds later.
+  await page.getByText('This page tries again by itself').first().waitFor({ state: 'detached' });
 }
 
 /** The pages of the navigation, and of each the first item that it links to. */
