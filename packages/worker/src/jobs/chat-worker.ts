@@ -10,6 +10,7 @@ import {
   type TakenJson,
 } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
@@ -25,7 +26,7 @@ export interface LockTimes {
 
 export const LOCK_TIMES: LockTimes = { lockMs: 8_000, renewMs: 5_000, stalledMs: 2_000 };
 /** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
-const LOOK_EVERY_S = 1;
+const LOOK_EVERY_S = BLOCK_MS / 1000;
 const RETRY_MS = 500;
 /** Starting a few ordinary jobs takes less time than this. */
 const BREATHE_AFTER_MS = 20;
