@@ -1,6 +1,6 @@
 /**
  * `npm run tasks`: does each task of an operator in a real Chromium and with the `sluice` command, counts the steps, and lets
- * axe look at every page on the way. `--only slow` does the tasks with this word in their title.
+ * axe look at every page on the way.
  */
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -13,7 +13,19 @@ import { signInAtProvider } from './sign-in-task.js';
 import { TASKS, type Task } from './tasks.js';
 import { startWorld, type World } from './world.js';
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const HELP = `npm run tasks -- [options]
+
+  --only slow     only the tasks with this word in their title
+  --help          this text
+
+Does each task of an operator in the console and with sluice, and counts the steps. It takes about three minutes.
+`;
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean' } } });
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 
 /** Every task begins in a gateway that was just started, in the console and again with the command. */
 async function inNewWorld(task: Task, work: (world: World) => Promise<string>): Promise<string> {
