@@ -279,7 +279,7 @@ export const METRICS = {
     type: 'counter',
     roles: API,
     labels: [],
-    help: 'Connections closed at once, for want of file descriptors.',
+    help: 'Connections closed at once, because file descriptors ran out.',
   },
   ledgerCost: {
     name: 'gateway_ledger_cost_usd_total',
