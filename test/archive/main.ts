@@ -14,8 +14,8 @@ import { showQueries } from './queries.js';
 import { showRate } from './rate.js';
 import type { Shown } from './shown.js';
 
-/** What the documentation leaves out: how long the run took. */
-const UNSAVED = ['Time', 'Time to make them'];
+/** What the documentation leaves out: how long the run took, and what its command says. */
+const UNSAVED = ['Rows', 'Time', 'Time to make them'];
 
 const HELP = `npm run archive -- <show> [options]
 
