@@ -4,7 +4,7 @@ import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitio
 const SHARED = / The same from every (?:api process|worker)[^.]*\./;
 
 /** A help of so few words says little more than the name. */
-const FEW_WORDS = 6;
+const FEW_WORDS = 8;
 
 /** docs/metrics.md */
 export function metricsPage(): string {
