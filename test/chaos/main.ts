@@ -10,7 +10,7 @@ const HELP = `npm run chaos -- [options]
   --only <name>   only this scenario; may be given more than once
   --short         only those that are part of npm test
   --list          names and faults, and nothing else
-  --save docs     write the table to docs/reliability.md, if all rows were run and held
+  --save docs     write the figures to docs/reliability.md, if all rows were run and held
   --help          this text
 
 Each scenario starts a gateway of its own (Redis with AOF, api and worker processes, a simulated upstream) and ends in an

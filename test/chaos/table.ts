@@ -12,9 +12,7 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** The columns of the documentation: scenario, extra calls, recovery. */
-const SAVED = [0, 5, 6];
-/** A row with neither extra calls nor a recovery of this length is only named there. */
+/** The documentation has recoveries from this length on. */
 const NOTABLE_MS = 1_000;
 /** Scenarios whose further figures are in the documentation. */
 const SAVED_NOTES = ['upstream-outage', 'flood', 'unequal-load', 'overload'];
@@ -27,7 +25,12 @@ export function toTable(verdicts: readonly Verdict[]): string {
 export function toPage(verdicts: readonly Verdict[]): string {
   const ran = verdicts.filter(({ account }) => account !== undefined);
   const run = ran.map(toRow);
-  const quick = ran.filter((verdict) => !isNotable(verdict)).map(({ scenario }) => scenario.name);
+  const again = ran.flatMap(({ scenario, account }) =>
+    account && account.extraCalls > 0 ? `${scenario.name} ${account.extraCalls}` : [],
+  );
+  const slow = ran.flatMap(({ scenario, recoveryMs = 0 }) =>
+    recoveryMs >= NOTABLE_MS ? `${scenario.name} ${(recoveryMs / 1000).toFixed(1)}` : [],
+  );
   const [, requests, lost, wrong, doubleBilled] = COLUMNS.map((_, i) =>
     run.reduce((sum, row) => sum + Number(row[i]), 0),
   );
@@ -38,17 +41,11 @@ export function toPage(verdicts: readonly Verdict[]): string {
   return [
     `${run.length} scenarios, ${requests} requests: ${lost} lost, ${wrong} wrong, ${doubleBilled} double-billed.`,
     '',
-    toMarkdownTable(
-      [COLUMNS, ...ran.filter(isNotable).map(toRow)].map((row) => SAVED.map((i) => row[i] ?? '')),
-    ),
+    `Extra calls: ${again.join(', ')}.`,
     '',
-    `Neither an extra call nor a second of recovery: ${quick.join(', ')}.`,
+    `Recovery of a second or more, in seconds: ${slow.join(', ')}.`,
     ...(notes.length > 0 ? ['', ...notes] : []),
   ].join('\n');
-}
-
-function isNotable({ account, recoveryMs = 0 }: Verdict): boolean {
-  return (account?.extraCalls ?? 0) > 0 || recoveryMs >= NOTABLE_MS;
 }
 
 function toRow({ scenario, account, recoveryMs, failures, skipped }: Verdict): string[] {

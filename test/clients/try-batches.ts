@@ -32,12 +32,8 @@ export async function tryBatches(gateway: Gateway, version: string): Promise<Tri
   const results = parseResultsOf(NAMES, stdout);
   if (results.size === 0) console.log(stderr);
   const cells = NAMES.map((name) => (results.get(name)?.result === 'yes' ? 'yes' : '**no**'));
-  const table = [
-    '| Client | Files | Batches | Webhook signature |',
-    '|---|---|---|---|',
-    `| openai (Python) ${version} | ${cells.join(' | ')} |`,
-  ];
-  return { failures: failuresAmong(NAMES, results), table: table.join('\n') };
+  const told = NAMES.map((name, i) => `${name} ${cells[i]}`).join(', ');
+  return { failures: failuresAmong(NAMES, results), table: `- openai (Python) ${version}: ${told}` };
 }
 
 /** A message about a batch as its receiver gets it, with the secret of the webhook. */

@@ -4,14 +4,14 @@
  */
 import { parseArgs } from 'node:util';
 import { freePort } from '@sluice/cli/start/free-port';
-import { toMarkdownTable } from '../helpers/markdown-table.js';
+import { figureList } from '../helpers/figure-list.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { Stack, whatIsMissing } from './stack.js';
 import { tryEverything } from './try-everything.js';
 
 const HELP = `npm run containers -- [options]
 
-  --save docs     write the table to docs/deploying.md, if all held
+  --save docs     write what was seen to docs/deploying.md, if all held
   --help          this text
 
 Builds the image and runs docker-compose.yml in the container engine of this machine, under a project name and ports of
@@ -39,7 +39,7 @@ if (values.help) {
     ALERTS_PORT: await freePort(),
     GRAFANA_PORT: await freePort(),
   });
-  const rows: string[][] = [];
+  const rows: [what: string, seen: string][] = [];
   let failures = 0;
   try {
     await tryEverything(stack, (what, seen, holds) => {
@@ -52,7 +52,7 @@ if (values.help) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   }
   if (failures > 0) process.stderr.write(`The containers' logs are in ${stack.saveLogs()}\n`);
-  else save?.(toMarkdownTable([['What', 'Seen'], ...rows.filter(([what = '']) => !UNSAVED.includes(what))]));
+  else save?.(figureList(rows, UNSAVED));
   stack.remove();
   process.stdout.write(failures === 0 ? '\nAll held.\n' : `\n${failures} failed.\n`);
   process.exitCode = failures === 0 ? 0 : 1;

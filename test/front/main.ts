@@ -58,7 +58,7 @@ async function tryAll(slowMs: number): Promise<boolean> {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
   if (failures > 0) process.stderr.write(`${stage.logs().slice(-4000)}\n`);
-  else save?.([...tried].map(([front, all]) => `- **${front}**: ${all.join('; ')}.`).join('\n'));
+  else save?.([...tried].map(([front, all]) => `- ${front}: ${all.length} checks held`).join('\n'));
   await browser.close();
   await stage.close();
   process.stdout.write(failures === 0 ? '\nAll held.\n' : `\n${failures} failed.\n`);

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { describeMachine, machineLines } from '@sluice/bench/machine';
+import { describeMachine } from '@sluice/bench/machine';
 import { saveToDocs } from '@sluice/bench/save';
 
 const PAGES = {
@@ -34,7 +34,8 @@ export function figuresSaver(
   }
   const command = ['npm run', script, '--', ...process.argv.slice(2)].join(' ');
   // Before the run: it says how busy the machine was by itself.
-  const machine = machineLines(describeMachine()).join('\n');
+  const { cores, memoryGb, node, redis, commit, loadBefore } = describeMachine();
+  const machine = `${cores} cores, ${memoryGb} GB, Node ${node}, Redis ${redis}, commit ${commit}, load before ${loadBefore}`;
   const page = fileURLToPath(new URL(`../../../docs/${PAGES[kind]}.md`, import.meta.url));
-  return (figures) => saveToDocs(kind, `\`\`\`sh\n${command}\n\`\`\`\n\n${machine}\n\n${figures}`, page);
+  return (figures) => saveToDocs(kind, `\`${command}\` (${machine}):\n\n${figures}`, page);
 }

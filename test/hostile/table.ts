@@ -30,11 +30,11 @@ export function toPage(outcomes: readonly Outcome[]): string {
       ({ attack, alone, under }) =>
         `${attack.name} ${[alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ')}`,
     );
-  const others = outcomes.filter((outcome) => !isNoticed(outcome)).map(({ attack }) => attack.name);
+  const others = outcomes.filter((outcome) => !isNoticed(outcome)).length;
   return [
     `The innocent workspace got ${total(({ errors }) => errors)} errors in ${total(({ requests }) => requests)} requests.`,
     '',
-    `Its p95 in ms, alone → under attack: ${noticed.join(', ')}. Below ${NOTICED_MS} ms: ${others.join(', ')}.`,
+    `Its p95 in ms, alone → under attack: ${noticed.join(', ')}. Below ${NOTICED_MS} ms under the other ${others}.`,
   ].join('\n');
 }
 

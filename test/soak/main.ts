@@ -158,10 +158,15 @@ const rows: [string, unknown][] = [
   ['callers’ retries', callers.retries],
   ['replays of an Idempotency-Key', callers.replayed],
   ['hung up on purpose', callers.hungUp],
-  ...Object.entries(CROWDS).map(([workspace, callers]): [string, string] => [
-    `share of ${workspace} (${callers} of 8 callers)`,
-    `${((100 * (books.servedBy.get(workspace) ?? 0)) / books.served).toFixed(1)} %`,
-  ]),
+  [
+    'shares of workspaces',
+    Object.entries(CROWDS)
+      .map(([workspace, callers]) => {
+        const share = (100 * (books.servedBy.get(workspace) ?? 0)) / books.served;
+        return `${callers} of 8 callers ${share.toFixed(1)} %`;
+      })
+      .join(', '),
+  ],
   ['log entries', books.rows],
   ['provider calls', calls],
   ['latency p50 / p95 / p99', [0.5, 0.95, 0.99].map(quantile).join(' / ')],

@@ -22,13 +22,20 @@ export function matrixText(): string {
     '',
     `| Feature | ${families.map((_, i) => i + 1).join(' | ')} |`,
     `|---|${families.map(() => '---|').join('')}`,
-    ...FEATURES.map(
-      ({ name, verdicts }) =>
-        `| ${name} | ${families.map((family) => SIGNS[verdicts[family]]).join(' | ')} |`,
-    ),
+    ...[...featuresBySigns(families)].map(([signs, names]) => `| ${names.join('; ')} | ${signs} |`),
     '',
     END,
   ].join('\n');
+}
+
+/** A row for all features that fare alike. */
+function featuresBySigns(families: readonly Family[]): Map<string, string[]> {
+  const rows = new Map<string, string[]>();
+  for (const { name, verdicts } of FEATURES) {
+    const signs = families.map((family) => SIGNS[verdicts[family]]).join(' | ');
+    rows.set(signs, [...(rows.get(signs) ?? []), name]);
+  }
+  return rows;
 }
 
 export function withMatrix(page: string): string {

@@ -11,7 +11,7 @@ const HELP = `npm run warm -- [options]
 
   --lines <n>    lines of the batch (default 1000)
   --tokens <n>   tokens with which all of them begin (default 20000)
-  --save docs    write the table to docs/providers.md, if everything held
+  --save docs    write the figures to docs/providers.md, if everything held
   --help         this text
 `;
 const LEAST_SHARE = 0.95;
@@ -51,7 +51,18 @@ else {
   for (const failure of failures) say(`FAILED: ${failure}`);
   say(failures.length === 0 ? 'All held.' : `${failures.length} failed.`);
   if (failures.length > 0) process.exitCode = 1;
-  else save?.(table.join('\n'));
+  else save?.(pairsOf(all).join('\n'));
+}
+
+/** For the documentation: each cache without and with prompts that are kept together. */
+function pairsOf(all: readonly Figures[]): string[] {
+  const told = ({ cachedShare, cost }: Figures) => `${(100 * cachedShare).toFixed(1)} %, $${cost.toFixed(2)}`;
+  return all.flatMap((figures, i) => {
+    const without = all[i - 1];
+    return figures.isWarm && without
+      ? `- ${figures.title}: ${told(without)}; kept together ${told(figures)}`
+      : [];
+  });
 }
 
 function rowOf({ title, isWarm, cachedShare, cost, seconds, callMs, waitedFor }: Figures): string {

@@ -9,6 +9,7 @@ const WIDTH = 100;
 const COMMON = ['-h, --help', '-y, --yes', '-q, --quiet'];
 /** What takes no more words than this says little more than its name. */
 const FEW_WORDS = 15;
+const EMPTY_WORDS = ['a', 'an', 'the', 'of', 'all', 'new'];
 
 export function cliReference(): string {
   const program = createReferenceProgram();
@@ -19,7 +20,7 @@ export function cliReference(): string {
 <!-- Written by \`npm run docs\` from the commands themselves. Do not edit. -->
 
 It runs a gateway, and operates a running one through its admin api. In a checkout, after \`npm ci\`, it is \`npx sluice\`.
-\`sluice help <command>\` says more of a command and of every option, with examples; this page explains what a name does not say, once.
+Each line below begins with \`sluice\`, and only what a name does not say is explained, once. \`sluice help <command>\` says more, with examples.
 Every command takes \`--json\`, for results and errors. \`--yes\` (\`-y\`) answers a question beforehand, and \`--quiet\` (\`-q\`) prints only the value.
 
 \`\`\`text
@@ -47,7 +48,7 @@ function blockOf(command: Command, explained: Set<string>): string {
   const help = command.createHelp();
   const options = help.visibleOptions(command).filter(({ flags }) => !COMMON.includes(flags));
   const words = [
-    help.commandUsage(command).replace(' [options]', ''),
+    help.commandUsage(command).replace(' [options]', '').replace('sluice ', ''),
     ...options.map(({ long, flags, argChoices, mandatory }) => {
       const [, value = ''] = / (<.*>)$/.exec(flags) ?? [];
       const word = [long, argChoices?.join('|') ?? value].filter((each) => each !== '').join(' ');
@@ -66,8 +67,24 @@ function blockOf(command: Command, explained: Set<string>): string {
     .map(([name, meaning]) => `- \`${name}\`: ${escaped(meaning)}`)
     .filter((line) => !explained.has(beginningOf(line)));
   for (const line of lines) explained.add(beginningOf(line));
-  const block = [`\`${words.join(' ')}\``, '', escaped(firstSentenceOf(command.description()))];
-  return [...block, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n');
+  const usage = `\`${words.join(' ')}\``;
+  const block = saysNoMore(command) ? usage : `${usage}: ${escaped(firstSentenceOf(command.description()))}`;
+  return [block, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n');
+}
+
+/** Whether the description has only words of the command line, such as "List keys." of `keys list`. */
+function saysNoMore(command: Command): boolean {
+  const names = [...namesOf(command), ...command.registeredArguments.map((argument) => argument.name())];
+  return firstSentenceOf(command.description())
+    .toLowerCase()
+    .replace(/\.$/, '')
+    .split(' ')
+    .filter((word) => !EMPTY_WORDS.includes(word))
+    .every((word) => names.some((name) => stemOf(name) === stemOf(word)));
+}
+
+function stemOf(word: string): string {
+  return word.replace(/(?<=ch)es$|s$/, '');
 }
 
 /** Options of one name that begin alike mean the same, but for a detail that their help has. */

@@ -3,20 +3,24 @@ import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitio
 /** What the help of a metric says when all processes of a role count the same thing. The page has a star for it. */
 const SHARED = / The same from every (?:api process|worker)[^.]*\./;
 
+/** A help of so few words says little more than the name. */
+const FEW_WORDS = 8;
+
 /** docs/metrics.md */
 export function metricsPage(): string {
   const metrics: MetricDefinition[] = Object.values(METRICS);
-  const listOf = (...roles: string[]) =>
-    metrics
-      .filter((metric) => metric.roles.join() === roles.join())
-      .map(lineOf)
-      .join('\n');
+  const listOf = (...roles: string[]) => {
+    const own = metrics.filter((metric) => metric.roles.join() === roles.join());
+    const plain = own.filter(isPlain).map(nameOf).join(', ');
+    const lines = own.filter((metric) => !isPlain(metric)).map(lineOf);
+    return [...lines, ...(plain ? ['', `Plain by their names: ${plain}.`] : [])].join('\n');
+  };
   const histograms = metrics.flatMap(({ name, buckets }) => (buckets ? [`\`${name}\``] : []));
   return `<!-- Made by "npm run docs" from packages/shared/src/metrics/definitions.ts; edit that. -->
 # Metrics and dashboards
 
-Every process serves its metrics at \`/metrics\` of \`METRICS_HOST\` and \`METRICS_PORT\`, with the usual ones of Node (\`process_…\`, \`nodejs_…\`).
-A change of names or labels is a breaking one. A name that ends with \`_total\` is a counter. Histograms are
+Every process serves \`/metrics\` at \`METRICS_HOST\` and \`METRICS_PORT\`, with the usual ones of Node (\`process_…\`, \`nodejs_…\`).
+Names and labels stay until a new major version. A name that ends with \`_total\` is a counter. Histograms are
 ${histograms.join(', ')}. Any other is a gauge. \\* is the same from every process: use max, never sum.
 
 ## Of api processes
@@ -37,18 +41,25 @@ exist from the start, at zero. What a process counts after its last scrape is lo
 
 ## Dashboards
 
-\`docker compose up\` starts Grafana with five dashboards and the [runbook](runbook.md). With a Prometheus and Grafana of your own,
-scrape the processes as the jobs \`api\` and \`worker\`, load \`prometheus/alerts.yml\` and import
-\`grafana/dashboards\`, which ask the data source with the uid \`prometheus\`. The pictures are **not of Grafana**: \`npm run pictures\`
-drew the same queries of a gateway with a simulated upstream, with failures on purpose.
+\`docker compose up\` starts Grafana with five dashboards and the [runbook](runbook.md). With your own, scrape the processes as the jobs
+\`api\` and \`worker\`, load \`prometheus/alerts.yml\`, and import \`grafana/dashboards\` (data source with the uid \`prometheus\`).
+The pictures are **not of Grafana**: \`npm run pictures\` drew the same queries, with a simulated upstream and failures on purpose.
 
 ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${name}](images/sluice-${name}.svg)`).join('\n\n')}
 `;
 }
 
-/** The name with its labels in braces, as in a query. */
-function lineOf({ name, labels, help }: MetricDefinition): string {
-  const star = SHARED.test(help) ? ' \\*' : '';
+/** The page only names it; `/metrics` has its help. */
+function isPlain({ help }: MetricDefinition): boolean {
+  return help.replace(SHARED, '').split(' ').length <= FEW_WORDS;
+}
+
+/** With its labels in braces, as in a query. */
+function nameOf({ name, labels, help }: MetricDefinition): string {
   const braces = labels.length > 0 ? `{${labels.join(',')}}` : '';
-  return `- \`${name}${braces}\`${star}: ${help.replace(SHARED, '')}`;
+  return `\`${name}${braces}\`${SHARED.test(help) ? ' \\*' : ''}`;
+}
+
+function lineOf(metric: MetricDefinition): string {
+  return `- ${nameOf(metric)}: ${metric.help.replace(SHARED, '')}`;
 }

@@ -75,7 +75,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .option('--no-provider-batches', 'run the lines of batches one by one; default: as it was')
       .option(
         '--warm-prefix-tokens <n>',
-        'send requests that begin with the same tokens, so many of them, to where these are cached; 0: no more',
+        'keep prompts that begin with the same n tokens together, where these are cached; 0: no more',
         Number,
       ),
     'routes set demo fast openai/gpt-4o-mini',

@@ -279,7 +279,7 @@ export const METRICS = {
     type: 'counter',
     roles: API,
     labels: [],
-    help: 'Connections closed at once, for want of file descriptors.',
+    help: 'Connections closed at once, because file descriptors ran out.',
   },
   ledgerCost: {
     name: 'gateway_ledger_cost_usd_total',
@@ -300,7 +300,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['workspace'],
-    help: 'What calls of this month may have cost whose bill nobody knows. It is no part of gateway_workspace_month_cost_usd. The same from every api process.',
+    help: 'What calls of this month may have cost whose bill nobody knows, beside gateway_workspace_month_cost_usd. The same from every api process.',
   },
   budget: {
     name: 'gateway_workspace_budget_usd',
@@ -321,7 +321,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['workspace', 'scope', 'tag', 'window', 'route'],
-    help: 'How much of a budget of `limits.budgets` the value that used the most has used; 1 is all. route is that of when_spent, with a series of its own. The same from every api process.',
+    help: 'The most that a value has used of a budget of `limits.budgets`; 1 is all. route is that of when_spent, with its own series. The same from every api process.',
   },
   budgetValues: {
     name: 'gateway_budget_values',
@@ -401,7 +401,7 @@ export const METRICS = {
     type: 'counter',
     roles: BOTH,
     labels: ['via', 'result'],
-    help: 'Requests with a deadline of their own that are over. via is standard, flex, provider_batch or none; result is in_time, missed or failed.',
+    help: 'Requests with a deadline that are over. via is standard, flex, provider_batch or none; result is in_time, missed or failed.',
   },
   putOff: {
     name: 'gateway_deadline_put_off_total',
@@ -436,7 +436,7 @@ export const METRICS = {
     type: 'counter',
     roles: WORKER,
     labels: ['workspace', 'route', 'provider', 'model'],
-    help: 'What calls may have cost whose bill nobody knows; no part of gateway_cost_usd_total.',
+    help: 'What calls may have cost whose bill nobody knows, beside gateway_cost_usd_total.',
   },
   unpriced: {
     name: 'gateway_unpriced_requests_total',
@@ -450,7 +450,7 @@ export const METRICS = {
     type: 'counter',
     roles: WORKER,
     labels: ['provider', 'model', 'result'],
-    help: 'Costs that a provider told (cost: reported): same, differs (by more than a hundredth from the price list), unlisted (the list has no price), refused (it cannot be true, and the list’s is booked).',
+    help: 'Costs that a provider told (cost: reported): same, differs (from the price list by more than a hundredth), unlisted (no price), refused (it cannot be true).',
   },
   jobsRecovered: {
     name: 'gateway_jobs_recovered_total',
