@@ -18,6 +18,8 @@ const HELP = `npm run installs -- [options]
 
   --node 22       only with this Node (${NODE_VERSIONS.join(', ')}); may be repeated
   --only pnpm     only with this manager (npm, pnpm, yarn, bun); may be repeated
+  --pin name=1.2  this version of a dependency, for a registry that lacks some parts of the newest one: yarn asks for those of
+                  every platform; may be repeated
   --save docs     write the table to docs/deploying.md, if all held
   --help          this text
 
@@ -29,6 +31,7 @@ const { values } = parseArgs({
   options: {
     node: { type: 'string', multiple: true, default: NODE_VERSIONS },
     only: { type: 'string', multiple: true },
+    pin: { type: 'string', multiple: true, default: [] },
     save: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -109,7 +112,8 @@ async function firstAnswer(way: Way, place: string, env: Record<string, string>)
   rmSync(join(env.npm_config_cache ?? '', '_npx'), { recursive: true, force: true });
   const cwd = join(place, 'work');
   mkdirSync(cwd);
-  writeFileSync(join(cwd, 'package.json'), '{ "private": true }\n');
+  const resolutions = Object.fromEntries(values.pin.map((pin) => pin.split('=', 2)));
+  writeFileSync(join(cwd, 'package.json'), `${JSON.stringify({ private: true, resolutions })}\n`);
   const began = Date.now();
   for (const [program = '', ...args] of way.install) await runFile(program, args, { cwd, env });
   const cleaners: (() => Promise<void> | void)[] = [];
