@@ -172,9 +172,12 @@ export class Trial {
 
   /** Waits until no job is left on any queue, then draws up the account. */
   async settleUp(timeoutMs = 30_000 * this.patience): Promise<Account> {
-    const { redis, names } = this.gateway;
-    const jobs = async (provider: string) =>
-      (await this.gateway.backlog(provider)) + (await redis.llen(names.queueKey(provider, 'active')));
+    const jobs = async (provider: string) => {
+      let count = await this.gateway.backlog(provider);
+      for (const { redis, names } of this.gateway.shards)
+        count += await redis.llen(names.queueKey(provider, 'active'));
+      return count;
+    };
     await until(
       'empty queues',
       async () => (await jobs('openai')) + (await jobs('anthropic')) === 0,
