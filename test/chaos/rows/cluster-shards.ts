@@ -69,10 +69,8 @@ async function stage(trial: Trial): Promise<Scene> {
   const accepted = Promise.all(keys.map((key) => trial.burst(ACCEPTED_EACH, { key }))).then((all) =>
     all.flat(),
   );
-  await until('running and waiting', async () => {
-    const waiting = await gateway.backlog('openai');
-    return hold.held.length >= LIMIT && hold.held.length + waiting === ACCEPTED_EACH * SHARDS;
-  });
+  await until('running', () => hold.held.length >= LIMIT);
+  await until('waiting', async () => (await trial.jobs('openai')) === ACCEPTED_EACH * SHARDS);
   for (const node of new Set(masters))
     await until('the replica to follow', async () => (await node.redis.wait(1, 1_000)) === 1);
   return { cluster, control, shard, master, masters, keys, hold, accepted };
