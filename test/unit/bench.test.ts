@@ -168,6 +168,7 @@ test('the pages have a section for everything that bench, chaos and soak can sav
   const kinds = {
     performance: ['compare', 'growth'],
     reliability: ['chaos', 'soak'],
+    production: ['front', 'shards'],
   };
   for (const [name, sections] of Object.entries(kinds)) {
     const page = readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');

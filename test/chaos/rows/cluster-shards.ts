@@ -140,13 +140,14 @@ async function recover(trial: Trial, callers: Callers, { accepted }: Scene, sinc
   trial.checkRecovery(performance.now() - since, SERVING_AGAIN_MS);
   await accepted;
   await callers.stop();
-  const slowest = Math.max(0, ...callers.others.map((shard) => callers.slowestMs[shard] ?? 0));
-  if (callers.others.length > 0)
-    trial.checkTime('callers of the other shards waited', slowest, OTHERS_WAIT_MS);
   const most = Math.max(...trial.gateway.simulator.calls.map(({ concurrency }) => concurrency));
   trial.check(`at most ${LIMIT} calls at a time, all shards together: ${most}`, most === LIMIT);
+  const { others, slowestMs } = callers;
+  if (others.length === 0) return;
+  const slowest = Math.max(...others.map((shard) => slowestMs[shard] ?? 0));
+  trial.checkTime('callers of the other shards waited', slowest, OTHERS_WAIT_MS);
   trial.note(
-    `${callers.others.length} of ${SHARDS} shards went on, and their callers waited ${Math.round(slowest)} ms at most`,
+    `${others.length} of ${SHARDS} shards went on, and their callers waited ${Math.round(slowest)} ms at most`,
   );
 }
 
