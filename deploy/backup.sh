@@ -14,8 +14,11 @@ compose="${COMPOSE:-docker compose} $*"
 say() { echo "backup: $*"; }
 
 # Redis is first: what it names is then in the files, and what it has dropped from its log is then in PostgreSQL.
-$compose exec -T redis sh < deploy/redis/copy-file.sh > "$folder/redis.tar"
-say "Redis: $(wc -c < "$folder/redis.tar") bytes"
+# Of a Cluster every node is copied.
+for node in $($compose config --services | grep '^redis'); do
+  $compose exec -T "$node" sh < deploy/redis/copy-file.sh > "$folder/$node.tar"
+  say "$node: $(wc -c < "$folder/$node.tar") bytes"
+done
 # The status 1 says that a file went or came meanwhile; no file ever changes.
 $compose exec -T admin tar -C /var/lib/sluice --exclude='*.part' -cf - . > "$folder/files.tar" || [ $? -eq 1 ]
 say "files of batches: $(wc -c < "$folder/files.tar") bytes"

@@ -21,7 +21,9 @@ if [ -n "$($compose ps -q)" ]; then
   exit 1
 fi
 $compose build apply
-unpack redis /data < "$folder/redis.tar"
+for copy in "$folder"/redis*.tar; do
+  unpack "$(basename "$copy" .tar)" /data < "$copy"
+done
 unpack admin /var/lib/sluice < "$folder/files.tar"
 say 'Redis and the files of batches are back'
 $compose up --detach postgres

@@ -7,8 +7,9 @@ import { micro } from './micro/micro.js';
 import { UsageError } from './options.js';
 import { profile } from './profile/profile.js';
 import { redisClients } from './redis-clients/redis-clients.js';
+import { shards } from './shards/shards.js';
 
-const COMMANDS = { compare, growth, micro, profile, against, floor, 'redis-clients': redisClients };
+const COMMANDS = { compare, growth, micro, profile, against, floor, shards, 'redis-clients': redisClients };
 
 endOnSignals();
 const [first = '', ...rest] = process.argv.slice(2);

@@ -1,24 +1,29 @@
-/** A whole Sluice for the bench: Redis with its append-only file, api and worker processes. It owns all of them. */
+/** A whole Sluice for the bench: Redis with its append-only file, or a Cluster; api and worker processes. It owns all of them. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
-import { startRedis } from '@sluice/cli/start/redis-server';
+import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
 import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
 import { RedisClock } from '@sluice/shared/redis/clock';
+import { withCell } from '@sluice/shared/redis/cluster';
+import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { namesOfShard } from '@sluice/shared/redis/shard';
 import type { Redis } from 'ioredis';
 import { type Child, scratch, startOwn } from './children.js';
 import type { Caller } from './load/load.js';
 import type { Measured } from './process-cost.js';
+import { makeCluster, nodeOptions } from './shards/make-cluster.js';
 
-const CELL = 'bench';
+/** As operators have it: on a Cluster it decides where the shards lie. */
+export const CELL = 'sluice';
 export const PROVIDER = 'openai';
 export const CHAIN = [
   { provider: PROVIDER, model: 'gpt-4o-mini' },
@@ -40,12 +45,16 @@ export interface SluiceOptions {
   env?: Readonly<Record<string, string>>;
   /** Further options of redis-server. */
   redisOptions?: string[];
+  shards?: number;
+  /** With more than one, Redis is a Cluster of so many. */
+  masters?: number;
 }
 
 export interface Sluice {
   urls: string[];
   caller: Caller;
   processes: Measured[];
+  /** Of the control keys and the first shard. */
   redis: Redis;
   names: KeyNames;
   directory: Directory;
@@ -57,14 +66,11 @@ export interface Sluice {
 let started = 0;
 
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
-  const { upstreamUrl, apis = 1, workers = 1, concurrency = 4_096 } = options;
+  const { upstreamUrl, apis = 1, workers = 1, concurrency = 4_096, shards = 1, masters = 1 } = options;
   const name = `sluice-${++started}`;
   const caller: Caller = { key: makeGatewayKey(), model: 'bench' };
-  const redisServer = await startRedis({
-    program: findOrInstallRedis(console.error),
-    folder: scratch(name),
-    extra: options.redisOptions ?? [],
-  });
+  const servers = await startServers(name, masters, options.redisOptions);
+  const redisUrl = servers.length > 1 ? clusterUrl(servers) : (servers[0]?.url ?? '');
   const configPath = scratch(`${name}.yaml`);
   const limits = { concurrency, max_wait_ms: 600_000, max_backlog: 1_000_000 };
   writeFileSync(
@@ -95,8 +101,9 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const env = {
     PATH: process.env.PATH,
     NODE_OPTIONS,
-    REDIS_URL: redisServer.url,
+    REDIS_URL: redisUrl,
     SLUICE_CELL: CELL,
+    ...(shards > 1 ? { SLUICE_SHARDS: String(shards) } : {}),
     GATEWAY_CONFIG: configPath,
     DRAIN_DELAY_MS: '0',
     ADMIN_TOKEN: makeGatewayKey(),
@@ -106,11 +113,17 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   };
   const secrets = { OPENAI_API_KEY: 'sk-bench', ANTHROPIC_API_KEY: 'sk-ant-bench' };
 
-  const redis = connectPatiently(redisServer.url);
+  const redis = connectPatiently(withCell(redisUrl, CELL));
   const names = keyNames(CELL);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);
-  const directory = new Directory(redis, names, [{ id: 0, redis, names }]);
+  const ids = Array.from({ length: shards }, (_, id) => id);
+  const connections = connectShards({ redisUrl, cell: CELL }, ids, connectPatiently, redis);
+  const directory = new Directory(
+    redis,
+    names,
+    connections.map((redis, id) => ({ id, redis, names: namesOfShard(CELL, id) })),
+  );
   const config = loadConfig(configPath, env);
   await applyConfig(config, { ...env, ...secrets, GATEWAY_KEY: caller.key }, directory, clock, digests);
 
@@ -132,7 +145,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   for (let i = 0; i < workers; i++) await run('worker', { ...env, ...secrets });
   const urls: string[] = [];
   for (let i = 0; i < apis; i++) urls.push(await run('api', env));
-  processes.push({ name: 'redis', pid: redisServer.pid });
+  for (const [i, { pid }] of servers.entries()) processes.push({ name: redisName(i, masters), pid });
 
   return {
     urls,
@@ -145,8 +158,35 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     clock,
     async stop() {
       for (const child of children.reverse()) await child.stop();
-      redis.disconnect();
-      await redisServer.stop();
+      for (const connection of new Set(connections)) connection.disconnect();
+      await Promise.all(servers.map((server) => server.stop()));
     },
   };
+}
+
+/** The name under which the CPU of a Redis is counted. Masters of a Cluster are counted each. */
+export function redisName(i: number, masters: number): string {
+  return masters > 1 ? `redis ${i + 1}` : 'redis';
+}
+
+async function startServers(name: string, masters: number, extra: string[] = []): Promise<RedisServer[]> {
+  const program = findOrInstallRedis(console.error);
+  if (masters === 1) return [await startRedis({ program, folder: scratch(name), extra })];
+  const servers: RedisServer[] = [];
+  for (let i = 0; i < masters; i++) {
+    const port = await freePort();
+    const options = [...nodeOptions(port), ...extra];
+    servers.push(await startRedis({ program, folder: scratch(`${name}-${i}`), port, extra: options }));
+  }
+  const nodes = servers.map(({ url }) => {
+    const { hostname: host, port } = new URL(url);
+    return { redis: connectPatiently(url), host, port: Number(port) };
+  });
+  await makeCluster(nodes);
+  for (const { redis } of nodes) redis.disconnect();
+  return servers;
+}
+
+function clusterUrl(servers: readonly RedisServer[]): string {
+  return `redis+cluster://${servers.map(({ url }) => new URL(url).host).join(',')}`;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts Redis with the users of users.acl, whose passwords come from the environment, and the name of the cell, too
 # (SLUICE_CELL). Passwords are letters and digits. With SLUICE_SHARDS above 1 the users have the same rights in every shard.
+# With REDIS_CLUSTER_PASSWORD there is one more, which makes a Cluster of nodes (make-cluster.sh) and reads no key.
 # The default user is off and has every right all the same: Redis reads its append-only file as that user, and drops the
 # transactions in it that the user may not make. With a plain `user default off` a restart loses nearly everything.
 set -eu
@@ -14,4 +15,7 @@ sed -e "$shards" \
   -e "s/change-me-worker/${REDIS_WORKER_PASSWORD:?}/" \
   -e "s/{sluice\([}\/]\)/{${SLUICE_CELL:-sluice}\1/g" \
   "$(dirname "$0")/users.acl" > "$users"
+if [ -n "${REDIS_CLUSTER_PASSWORD:-}" ]; then
+  echo "user sluice-cluster on >$REDIS_CLUSTER_PASSWORD resetkeys resetchannels -@all +auth +hello +ping +info +cluster" >> "$users"
+fi
 exec redis-server --aclfile "$users" "$@"

@@ -77,10 +77,12 @@ async function compareLedger(gateway: Gateway, log: readonly LogEntry[]): Promis
   const served = log.flatMap((entry) => entry.served ?? []);
   let requests = 0;
   let cost = 0;
-  for (const key of await gateway.redis.keys(gateway.names.ledger('*'))) {
-    for (const [field, value] of Object.entries(await gateway.redis.hgetall(key))) {
-      if (field.endsWith(':requests')) requests += Number(value);
-      if (field.endsWith(':cost')) cost += Number(value);
+  for (const { redis, names } of gateway.shards) {
+    for (const key of await redis.keys(names.ledger('*'))) {
+      for (const [field, value] of Object.entries(await redis.hgetall(key))) {
+        if (field.endsWith(':requests')) requests += Number(value);
+        if (field.endsWith(':cost')) cost += Number(value);
+      }
     }
   }
   const faults: string[] = [];

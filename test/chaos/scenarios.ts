@@ -1,6 +1,7 @@
 import * as apiKilled from './rows/api-killed.js';
 import * as backOff from './rows/back-off.js';
 import * as clockOff from './rows/clock-off.js';
+import * as clusterShards from './rows/cluster-shards.js';
 import * as diskFull from './rows/disk-full.js';
 import * as fallbackBacklog from './rows/fallback-backlog.js';
 import * as flood from './rows/flood.js';
@@ -61,6 +62,11 @@ export const SCENARIOS: readonly Scenario[] = [
   redisCluster.failover,
   redisCluster.slotMoves,
   redisCluster.cutOff,
+  clusterShards.masterKilled,
+  clusterShards.controlKilled,
+  clusterShards.failover,
+  clusterShards.slotMoves,
+  clusterShards.cutOff,
   oldRedis.oldRedis,
   upstreamHangs.hangs,
   upstreamLimits.rateLimited,

@@ -170,14 +170,19 @@ export class Trial {
     return { stop };
   }
 
+  /** Jobs that wait or run. */
+  async jobs(provider: string): Promise<number> {
+    let count = await this.gateway.backlog(provider);
+    for (const { redis, names } of this.gateway.shards)
+      count += await redis.llen(names.queueKey(provider, 'active'));
+    return count;
+  }
+
   /** Waits until no job is left on any queue, then draws up the account. */
   async settleUp(timeoutMs = 30_000 * this.patience): Promise<Account> {
-    const { redis, names } = this.gateway;
-    const jobs = async (provider: string) =>
-      (await this.gateway.backlog(provider)) + (await redis.llen(names.queueKey(provider, 'active')));
     await until(
       'empty queues',
-      async () => (await jobs('openai')) + (await jobs('anthropic')) === 0,
+      async () => (await this.jobs('openai')) + (await this.jobs('anthropic')) === 0,
       timeoutMs,
     ).catch((error) => this.failures.push(String(error)));
     return takeAccount(this.gateway, this.exchanges, { dataLost: this.dataLost });

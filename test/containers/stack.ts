@@ -63,7 +63,7 @@ function makeCertificate(folder: string): string {
 
 export class Stack {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-containers-'));
-  readonly #backup = join(this.#folder, 'backup');
+  #backups = 0;
   readonly #options: string[];
   readonly #compose: string[];
   readonly #env: NodeJS.ProcessEnv;
@@ -123,6 +123,11 @@ export class Stack {
     });
   }
 
+  /** From now on Redis is a Cluster, with volumes of its own. */
+  useCluster(): void {
+    this.#options.push('-f', 'deploy/compose/cluster.yml');
+  }
+
   /** How many objects are in the bucket. */
   objects(): number {
     const find = ['find', '/tmp/bucket/sluice/files', '-name', '*_object'];
@@ -152,14 +157,17 @@ export class Stack {
     return this.#runBeside('sh', [join(repository, 'deploy/upgrade.sh'), ...this.#options]);
   }
 
-  backUp(): Promise<void> {
-    return this.#runBeside('sh', [join(repository, 'deploy/backup.sh'), this.#backup, ...this.#options]);
+  /** Returns the folder. */
+  async backUp(): Promise<string> {
+    const folder = join(this.#folder, `backup-${++this.#backups}`);
+    await this.#runBeside('sh', [join(repository, 'deploy/backup.sh'), folder, ...this.#options]);
+    return folder;
   }
 
   /** Into volumes that are new. */
-  async restore(): Promise<void> {
+  async restore(folder: string): Promise<void> {
     await this.composeBeside('down', '--volumes');
-    await this.#runBeside('sh', [join(repository, 'deploy/restore.sh'), this.#backup, ...this.#options]);
+    await this.#runBeside('sh', [join(repository, 'deploy/restore.sh'), folder, ...this.#options]);
   }
 
   async #runBeside(command: string, args: string[]): Promise<void> {

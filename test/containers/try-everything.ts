@@ -21,6 +21,13 @@ const BRIEFLY = 'take two seconds';
 const BRIEFLY_MS = 2_000;
 const LINE = 'take a second';
 const LINE_MS = 1_000;
+/** Enough to have some on each of three masters. */
+const WORKSPACES = 8;
+
+interface Change {
+  method?: string;
+  body?: object;
+}
 
 /** The life of the compose file, in this order: each step begins where the one before it ended. */
 export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
@@ -43,6 +50,7 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     answerSlowly(stack);
     await rehearseRestore(stack, batch, tell);
     await useBucket(stack, callers, tell);
+    await useCluster(stack, tell);
   } finally {
     callers.close();
   }
@@ -234,9 +242,9 @@ async function rehearseRestore(stack: Stack, batch: BatchOutcome, tell: Tell): P
   const headers = { prefer: 'respond-async' };
   const accepted = await call('/v1/chat/completions', { method: 'POST', headers, body: chat(SLOW) });
   const waiting = accepted.headers.get('location') ?? '';
-  await stack.backUp();
+  const folder = await stack.backUp();
   const since = performance.now();
-  await stack.restore();
+  await stack.restore(folder);
   const seconds = secondsSince(since);
 
   const isAnswered = await until(
@@ -270,6 +278,62 @@ async function useBucket(stack: Stack, callers: Callers, tell: Tell): Promise<vo
   );
 }
 
+/** From nothing: a workspace in each of some shards, one of the masters killed, and a backup brought back. */
+async function useCluster(stack: Stack, tell: Tell): Promise<void> {
+  await stack.composeBeside('down', '--volumes', '--timeout', '30');
+  stack.useCluster();
+  stack.compose('up', '--detach');
+  const { PORT, GATEWAY_KEY = '' } = stack.settings;
+  const demo = new Callers(`http://127.0.0.1:${PORT}`, GATEWAY_KEY);
+  await firstAnswer(demo);
+  const all = [demo];
+  for (let i = 0; i < WORKSPACES; i++) all.push(await addWorkspace(stack, `team-${i}`));
+  const sendAll = () => Promise.all(all.map((callers) => callers.send(chat('Say hello.'))));
+  const spread = await sendAll();
+  tell(
+    `\`deploy/compose/cluster.yml\`, ${all.length} workspaces`,
+    count(spread),
+    count(spread) === `${all.length} × 200`,
+  );
+
+  const [master = ''] = stack.ids('redis-2');
+  await stack.dockerBeside('kill', '--signal', 'KILL', master);
+  const meanwhile = await sendAll();
+  await stack.dockerBeside('start', master);
+  await until('all are served again', async () => count(await sendAll()) === `${all.length} × 200`);
+  const answered = () => all.reduce((sum, callers) => sum + callers.answered, 0);
+  const { total } = await ask<Spend>(stack, '/spend');
+  tell(
+    'kill -9 of one of three masters, and its start',
+    `meanwhile ${count(meanwhile)}; then all are served; ${total.requests} requests in the ledger, ${answered()} were answered`,
+    meanwhile.includes('200') &&
+      meanwhile.every((outcome) => ['200', '503'].includes(outcome)) &&
+      total.requests === answered(),
+  );
+
+  await stack.restore(await stack.backUp());
+  await until('all are served again', async () => count(await sendAll()) === `${all.length} × 200`);
+  const after = await ask<Spend>(stack, '/spend');
+  tell(
+    'backup and restore of the Cluster',
+    `${after.total.requests} requests in the ledger, ${answered()} were answered`,
+    after.total.requests === answered(),
+  );
+  for (const callers of all) callers.close();
+}
+
+/** With the route of the first workspace, and a key. */
+async function addWorkspace(stack: Stack, id: string): Promise<Callers> {
+  await ask(stack, '/workspaces', { method: 'POST', body: { id } });
+  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+  await ask(stack, `/workspaces/${id}/routes/fast`, { method: 'PUT', body: { chain } });
+  const { value } = await ask<{ value: string }>(stack, `/workspaces/${id}/keys`, {
+    method: 'POST',
+    body: { name: 'default' },
+  });
+  return new Callers(`http://127.0.0.1:${stack.settings.PORT}`, value);
+}
+
 function firstAnswer(callers: Callers): Promise<unknown> {
   return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200');
 }
@@ -292,10 +356,14 @@ function answerSlowly(stack: Stack): void {
   for (const rule of rules) stack.compose(...run, JSON.stringify(rule));
 }
 
-async function ask<T>(stack: Stack, path: string): Promise<T> {
+async function ask<T>(stack: Stack, path: string, { method = 'GET', body }: Change = {}): Promise<T> {
   const { ADMIN_PORT, ADMIN_TOKEN } = stack.settings;
-  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-  const response = await fetch(`http://127.0.0.1:${ADMIN_PORT}${path}`, { headers });
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${ADMIN_PORT}${path}`, {
+    method,
+    headers,
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
-import { shardFor } from '@sluice/shared/redis/shard';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
+import { ownersOf } from '../helpers/owners.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 import { until } from '../helpers/until.js';
 
@@ -14,9 +14,7 @@ const SHARDS = 3;
 const EACH = 20;
 /** Redis keeps fewer of each shard than are sent. */
 const KEPT = 5;
-const OWNERS = Array.from({ length: SHARDS }, (_, shard) => {
-  for (let i = 0; ; i++) if (shardFor(`team-${i}`, SHARDS) === shard) return `team-${i}`;
-});
+const OWNERS = ownersOf(SHARDS);
 const routes = { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
 const folder = mkdtempSync(join(tmpdir(), 'sluice-archive-shards-'));
 let postgres: PostgresServer;

@@ -1,16 +1,14 @@
 /** A cell of several shards on a Redis Cluster: when one shard is away, the workspaces of the others notice nothing. */
-import { shardFor, shardTag } from '@sluice/shared/redis/shard';
+import { shardTag } from '@sluice/shared/redis/shard';
 import { adminOf } from '../helpers/admin.js';
 import { type Cluster, startCluster } from '../helpers/cluster.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { ownersOf } from '../helpers/owners.js';
 import { until } from '../helpers/until.js';
 
 const SHARDS = 6;
-/** A workspace of each shard. */
-const OWNERS = Array.from({ length: SHARDS }, (_, shard) => {
-  for (let i = 0; ; i++) if (shardFor(`team-${i}`, SHARDS) === shard) return `team-${i}`;
-});
+const OWNERS = ownersOf(SHARDS);
 const routes = { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
 
 let cluster: Cluster;
@@ -39,8 +37,7 @@ const ask = (workspace: string, content: string) =>
 /** The nodes that have a shard: its master and the replicas. */
 async function nodesOf(shard: number) {
   const master = await cluster.masterOf(shardTag(gateway.cell, shard));
-  const slaves = (await master.redis.cluster('SLAVES', master.id)) as unknown as string[];
-  return cluster.nodes.filter((node) => node === master || slaves.some((text) => text.startsWith(node.id)));
+  return [master, ...(await cluster.replicasOf(master))];
 }
 
 test.serial('shards lie on several masters, and a request of each is answered and logged once', async (t) => {

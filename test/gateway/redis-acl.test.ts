@@ -43,9 +43,10 @@ const RARE: Record<User, string[]> = {
     'scard',
   ],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
-  // quota of kept answers, a lock that is renewed, jobs that were taken with a lost reply. And the log on its way to PostgreSQL, which is not there.
+  // quota of kept answers, a lock that is renewed, jobs that were taken with a lost reply. Limits that shards divide.
+  // And the log on its way to PostgreSQL, which is not there.
   worker: [
-    ...['sadd', 'srem', 'rpush', 'incr', 'zrange', 'mget'],
+    ...['sadd', 'srem', 'rpush', 'incr', 'zrange', 'mget', 'hkeys', 'hlen'],
     ...[
       'xreadgroup',
       'xack',

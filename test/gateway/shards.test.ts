@@ -1,20 +1,17 @@
 /** A cell of several shards on one Redis: every workspace is served as in a cell of one, and operators see one cell. */
-import { shardFor } from '@sluice/shared/redis/shard';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { ownersOf } from '../helpers/owners.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 import { WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const SHARDS = 4;
-/** A workspace of each shard. */
-const OWNERS = Array.from({ length: SHARDS }, (_, shard) => {
-  for (let i = 0; ; i++) if (shardFor(`team-${i}`, SHARDS) === shard) return `team-${i}`;
-});
+const OWNERS = ownersOf(SHARDS);
 const LAST = OWNERS.at(-1) ?? '';
 const routes = {
   fast: [{ provider: 'openai', model: 'gpt-4o-mini' }],

@@ -7,6 +7,8 @@ const MISTAKES = [
   'redis.bundeld=false',
   'api.replica=3',
   'worker.heap=much',
+  'shards=65',
+  'worker.shards=all',
   'ingress.hosts=llm.example.com',
 ];
 

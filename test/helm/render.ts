@@ -22,6 +22,7 @@ const KUBERNETES = '1.31.0';
 export const RENDERINGS: Record<string, string[]> = {
   'default.yaml': [],
   'full.yaml': ['--values', path('test/fixtures/helm/full-values.yaml')],
+  'cluster.yaml': ['--values', path('deploy/helm/sluice/values-cluster.yaml'), '--set', 'worker.shards=0-7'],
   'own-secrets.yaml': ['--values', path('test/fixtures/helm/own-secrets-values.yaml')],
 };
 export const renderingPath = (name: string) => path(`test/fixtures/helm/${name}`);

@@ -2,14 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeCluster, type Node, nodeOptions } from '@sluice/bench/shards/make-cluster';
+import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import type { Redis } from 'ioredis';
 import { startTestRedis } from './test-redis.js';
 import { until } from './until.js';
 
 const MASTERS = 3;
-const SLOTS = 16_384;
 const KEYS_AT_ONCE = 10;
 
 /** How long a node may be silent before its replica takes over. A machine may stop for seconds. */
@@ -21,6 +21,7 @@ export interface Cluster {
   nodes: ClusterNode[];
   /** The node that has a cell now. */
   masterOf(cell: string): Promise<ClusterNode>;
+  replicasOf(master: ClusterNode): Promise<ClusterNode[]>;
   /** Gives the slot of a cell to another master, key by key, as `redis-cli --cluster reshard` does. */
   moveCell(cell: string, pauseMs?: number): Promise<void>;
   beginMove(cell: string): Promise<Move>;
@@ -35,40 +36,27 @@ export interface Move {
   finish(pauseMs?: number): Promise<void>;
 }
 
-export interface ClusterNode {
+export interface ClusterNode extends Node {
   server: RedisServer;
-  redis: Redis;
   id: string;
-  host: string;
-  port: number;
 }
 
 export async function startCluster({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
   const start = async (_: unknown, i: number): Promise<ClusterNode> => {
+    const port = await freePort();
     const server = await startTestRedis({
       folder: join(folder, String(i)),
-      extra: ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
+      port,
+      extra: [...nodeOptions(port), '--cluster-node-timeout', String(nodeTimeoutMs)],
     });
     const redis = connectPatiently(server.url);
-    const { hostname: host, port } = new URL(server.url);
-    return { server, redis, id: String(await redis.cluster('MYID')), host, port: Number(port) };
+    const { hostname: host } = new URL(server.url);
+    return { server, redis, id: String(await redis.cluster('MYID')), host, port };
   };
   const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, start));
   const masters = nodes.slice(0, MASTERS);
-  for (const [i, { redis }] of masters.entries()) {
-    const first = Math.ceil((i * SLOTS) / MASTERS);
-    await redis.cluster('ADDSLOTSRANGE', first, Math.ceil(((i + 1) * SLOTS) / MASTERS) - 1);
-    // Two nodes with one epoch would have to agree first.
-    await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
-  }
-  for (const { host, port } of nodes.slice(1)) await nodes[0]?.redis.cluster('MEET', host, port);
-  await until('all nodes to know one another', async () => {
-    const infos = await Promise.all(nodes.map(({ redis }) => redis.cluster('INFO') as Promise<string>));
-    return infos.every(
-      (info) => info.includes('cluster_state:ok') && info.includes(`known_nodes:${nodes.length}`),
-    );
-  });
+  await makeCluster(nodes, MASTERS);
   for (const [i, { redis }] of nodes.slice(MASTERS).entries())
     await redis.cluster('REPLICATE', masters[i % MASTERS]?.id ?? '');
   await until('the replicas to follow', async () => {
@@ -114,6 +102,10 @@ export async function startCluster({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Pr
     url: `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`,
     nodes,
     masterOf,
+    async replicasOf({ redis, id }) {
+      const lines = (await redis.cluster('SLAVES', id)) as unknown as string[];
+      return nodes.filter((node) => lines.some((line) => line.startsWith(node.id)));
+    },
     beginMove,
     moveCell: async (cell, pauseMs) => (await beginMove(cell)).finish(pauseMs),
     async stop() {

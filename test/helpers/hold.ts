@@ -7,9 +7,12 @@ export class Hold {
   readonly held: { call: Call; release(): void }[] = [];
   #holding = true;
 
+  /** `callMs`: how long a call takes that is not held. */
+  constructor(private readonly callMs = 1) {}
+
   /** The simulator's `latencyMs`. */
   readonly latency = (call: Call): number | Promise<void> => {
-    if (!this.#holding) return 1;
+    if (!this.#holding) return this.callMs;
     return new Promise((resolve) => {
       this.held.push({ call, release: resolve });
       stir();

@@ -690,6 +690,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: ': usual;',
   },
   {
+    test: 'unit/shards',
+    file: 'packages/shared/src/redis/shard.ts',
+    from: 'partOfSlots(tag) === part',
+    to: 'i === 0',
+  },
+  {
     test: 'unit/streams',
     file: 'packages/worker/src/providers/responses/stream.ts',
     from: "typeof place === 'number' ? place : this.#items.size",

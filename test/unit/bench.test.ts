@@ -11,6 +11,7 @@ import { UsageError, wholeNumbers } from '@sluice/bench/options';
 import { cpuOf, residentOf } from '@sluice/bench/process-cost';
 import { summarise } from '@sluice/bench/profile/cpu-profile';
 import { replaceSection } from '@sluice/bench/save';
+import { type Division, goalRows as shardGoalRows, spreadLines, toTable } from '@sluice/bench/shards/page';
 import test from 'ava';
 
 const sample = (perSecond: number, p50: number, cpuUs: Record<string, number> = {}): Sample => ({
@@ -167,6 +168,7 @@ test('the pages have a section for everything that bench, chaos and soak can sav
   const kinds = {
     performance: ['compare', 'growth'],
     reliability: ['chaos', 'soak'],
+    production: ['front', 'shards'],
   };
   for (const [name, sections] of Object.entries(kinds)) {
     const page = readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
@@ -176,4 +178,26 @@ test('the pages have a section for everything that bench, chaos and soak can sav
       t.is(replaceSection(saved, kind, 'FIGURES'), saved);
     }
   }
+});
+
+test('shards are set against one shard round by round, and their masters against one another', (t) => {
+  const samples = (redis: Record<string, number>): Sample[] => [
+    { ...sample(1_000, 1), cpuUs: { api: 200, worker: 100, ...redis } },
+  ];
+  const one = samples({ redis: 100 });
+  const three = samples({ 'redis 1': 60, 'redis 2': 50, 'redis 3': 40 });
+  const divisions: Division[] = [
+    { title: 'one', shards: 1, masters: 1, shardsOn: [1], samples: one, idleUs: [3_000] },
+    { title: 'three', shards: 16, masters: 3, shardsOn: [6, 5, 5], samples: three, idleUs: [9_000] },
+  ];
+  const [, , first = '', second = ''] = toTable(divisions).split('\n');
+  t.regex(first, /one .* 1\.00× .* 400 .* 200 .* 100 .* 100 .* 3\.00 /);
+  t.regex(second, /three .* 1\.13× .* 450 .* 200 .* 100 .* 150 .* 9\.00 /);
+  t.deepEqual(shardGoalRows(divisions), [
+    ['CPU of the busiest master to the mean, three', 'at most 1.2 ×', '1.20 ×', 'reached'],
+  ]);
+  t.regex(
+    spreadLines(divisions).join(),
+    /^three: the masters have 6, 5, 5 shards and use 60\.0, 50\.0, 40\.0 µs .* 1\.20× the mean\.$/,
+  );
 });

@@ -40,11 +40,13 @@ interface Compose {
 }
 const composeText = read('docker-compose.yml');
 /** As docker compose reads it, with nothing set. */
-const interpolated = composeText.replaceAll(/\$\{\w+(?::-([^}]*)|:\?[^}]*)\}/g, '$1');
-const compose = parse(interpolated, { merge: true }) as Compose;
+const readCompose = (text: string) =>
+  parse(text.replaceAll(/\$\{\w+(?::-([^}]*)|:\?[^}]*)\}/g, '$1'), { merge: true }) as Compose;
+const compose = readCompose(composeText);
+const clusterText = read('deploy/compose/cluster.yml');
 const services = Object.entries(compose.services);
 
-test('docker-compose.yml is valid by the Compose Specification’s schema', (t) => {
+test('docker-compose.yml and the override for a Cluster are valid by the Compose Specification’s schema', (t) => {
   // It is of a draft that names its parts by `id`.
   const withoutIds = (key: string, value: unknown) =>
     (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value;
@@ -54,7 +56,8 @@ test('docker-compose.yml is valid by the Compose Specification’s schema', (t) 
     formats: { ports: true, duration: true, expose: true, subnet_ip_address: true },
   });
   const validate = ajv.compile(schema);
-  t.true(validate(compose), JSON.stringify(validate.errors));
+  for (const each of [compose, readCompose(clusterText)])
+    t.true(validate(each), JSON.stringify(validate.errors));
   t.false(validate({ ...compose, services: { api: { imaeg: 'x' } } }), 'the schema can tell');
 });
 
@@ -131,8 +134,8 @@ test('every path and image that docker-compose.yml names is there, or is built',
   t.regex(dockerfile, /^USER node$/m);
 });
 
-test('every variable of docker-compose.yml is in .env.example, and nothing else is', (t) => {
-  const used = new Set([...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
+test('every variable of docker-compose.yml and the override for a Cluster is in .env.example, and nothing else is', (t) => {
+  const used = new Set([...(composeText + clusterText).matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
   const offered = [...read('.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name);
   t.deepEqual([...used].sort(), offered.sort());
 });
@@ -320,6 +323,11 @@ test('Redis of docker-compose.yml has users with passwords, and nobody else', as
     'user sluice-worker on >w1',
     'user sluice-admin on >a1',
   ]);
+  const ofCluster = start({ ...passwords, REDIS_WORKER_PASSWORD: 'w1', REDIS_CLUSTER_PASSWORD: 'c1' }).stdout;
+  t.is(
+    ofCluster,
+    `${stdout}user sluice-cluster on >c1 resetkeys resetchannels -@all +auth +hello +ping +info +cluster\n`,
+  );
 });
 
 test('Alertmanager of docker-compose.yml sends where the environment says, and Prometheus sends to it', (t) => {
@@ -367,6 +375,43 @@ test('whoever sends webhooks has a way out of docker-compose.yml', (t) => {
     );
 });
 
+test('in the override for a Cluster every node is as confined as Redis, and every process is told of all of them', (t) => {
+  const cluster = readCompose(clusterText);
+  const { redis, ...others } = cluster.services;
+  const nodes = ['redis', 'redis-2', 'redis-3'];
+  const addresses = nodes.map((name) => {
+    const { volumes = [], networks, environment, command } = cluster.services[name] ?? {};
+    const data = volumes.find((volume) => volume.endsWith(':/data'))?.split(':', 1)[0] ?? '';
+    t.true(data in cluster.volumes, name);
+    t.deepEqual(command, redis?.command, name);
+    t.deepEqual(environment, redis?.environment, name);
+    return (networks as unknown as { redis: { ipv4_address: string } }).redis.ipv4_address;
+  });
+  t.deepEqual(
+    cluster.services.cluster?.command?.slice(2),
+    addresses.map((address) => `${address}:6379`),
+  );
+  t.deepEqual(redis?.command?.slice(0, 8), compose.services.redis?.command, 'as the single one, and more');
+  for (const name of ['redis-2', 'redis-3', 'cluster']) {
+    const own = compose.services.redis as Service;
+    for (const field of ['image', 'init', 'read_only', 'cap_drop', 'logging'] as const)
+      t.deepEqual(others[name]?.[field], own[field], `${name}: ${field}`);
+  }
+  for (const name of ['apply', 'api', 'admin', 'worker']) {
+    const { environment = {}, depends_on = {} } = others[name] ?? {};
+    const user = name === 'apply' ? 'admin' : name;
+    t.is(
+      environment.REDIS_URL,
+      `redis+cluster://sluice-${user}:@${nodes.map((node) => `${node}:6379`).join()}`,
+    );
+    t.is(Number(environment.SLUICE_SHARDS), 16, name);
+    t.true(
+      ['redis-2', 'redis-3', 'cluster'].every((other) => other in depends_on),
+      name,
+    );
+  }
+});
+
 test('deploy/make-env.sh makes every secret that docker-compose.yml requires, once', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-env-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -374,14 +419,16 @@ test('deploy/make-env.sh makes every secret that docker-compose.yml requires, on
   const script = fileURLToPath(new URL('deploy/make-env.sh', repository));
   t.is(spawnSync('sh', [script, file]).status, 0);
   const made = readFileSync(file, 'utf8');
-  const required = new Set([...composeText.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
+  const required = new Set(
+    [...(composeText + clusterText).matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name),
+  );
   for (const name of required) t.regex(made, new RegExp(`^${name}=\\S{32,}$`, 'm'));
   t.is(spawnSync('sh', [script, file]).status, 0);
   t.is(readFileSync(file, 'utf8'), made, 'it changes nothing that is there');
 });
 
 interface Kustomization {
-  resources: string[];
+  resources?: string[];
   patches?: { target: { kind: string; name: string } }[];
 }
 
@@ -389,7 +436,7 @@ test('the kustomizations list every manifest, and the configuration is the shipp
   const components = readdirSync(new URL('components/', manifests)).map((name) => `components/${name}`);
   for (const folder of ['base', 'operators', ...components]) {
     const text = readFileSync(new URL(`${folder}/kustomization.yaml`, manifests), 'utf8');
-    const { resources, patches = [] } = parse(text) as Kustomization;
+    const { resources = [], patches = [] } = parse(text) as Kustomization;
     for (const { target } of patches)
       t.true(
         objects.some(

@@ -35,12 +35,23 @@ test('the chart gives each role its own user of Redis, and only workers the prov
       t.deepEqual(users, [role.toUpperCase()], `${name}: ${role}`);
       t.is(text.includes('sluice-providers'), name === 'full.yaml' && role === 'worker', `${name}: ${role}`);
       t.is(text.includes('ADMIN_TOKEN'), role === 'admin', `${name}: ${role}`);
-      const hasPostgres = name !== 'default.yaml';
+      const hasPostgres = !['default.yaml', 'cluster.yaml'].includes(name);
       t.is(text.includes('"DATABASE_URL"'), hasPostgres, `${name}: ${role}`);
       t.is(text.includes('DATABASE_OWNER_URL'), hasPostgres && role === 'worker', `${name}: ${role}`);
       const hasFiles = name === 'full.yaml' && role !== 'worker';
       t.is(text.includes('"claimName":"gateway-files"'), hasFiles, `${name}: ${role}`);
       t.is(text.includes('FILES_FOLDER'), hasFiles, `${name}: ${role}`);
+    }
+});
+
+test('the chart tells every process the number of shards, and workers which of them are theirs', (t) => {
+  for (const role of ['api', 'worker', 'admin', 'apply'])
+    for (const { name } of rendered) {
+      const env = podOf(name, role).spec.containers[0]?.env ?? [];
+      const given = (variable: string) => env.find((each) => each.name === variable)?.value;
+      t.is(given('SLUICE_SHARDS'), name === 'cluster.yaml' ? '16' : undefined, `${name}: ${role}`);
+      const areSome = name === 'cluster.yaml' && role === 'worker';
+      t.is(given('WORKER_SHARDS'), areSome ? '0-7' : undefined, `${name}: ${role}`);
     }
 });
 
@@ -52,8 +63,9 @@ const valuesFit = new Ajv({ allowUnionTypes: true }).compile(
 
 test('the values fit the schema of the chart, and each of them misspelt does not', (t) => {
   t.true(valuesFit(values), JSON.stringify(valuesFit.errors));
-  for (const name of ['full-values.yaml', 'own-secrets-values.yaml'])
-    t.true(valuesFit(parse(readFileSync(renderingPath(name), 'utf8'))), JSON.stringify(valuesFit.errors));
+  const others = ['full-values.yaml', 'own-secrets-values.yaml'].map(renderingPath);
+  for (const path of [...others, join(CHART, 'values-cluster.yaml')])
+    t.true(valuesFit(parse(readFileSync(path, 'utf8'))), JSON.stringify(valuesFit.errors));
   // Names in these are the installation's own.
   const isOpen = /(?:[lL]abels|annotations|requests|limits|nodeSelector|env|affinity|lifecycle)$/;
   const misspell = (place: Values, path: string): void => {

@@ -69,10 +69,7 @@ export const failover: Scenario = {
   async run(trial) {
     const scene = await stage(trial);
     const { cluster, master } = scene;
-    const copies = await Promise.all(
-      cluster.nodes.map(async (node) => ({ node, info: await node.redis.info('replication') })),
-    );
-    const replica = copies.find(({ info }) => info.includes(`master_port:${master.port}`))?.node;
+    const [replica] = await cluster.replicasOf(master);
     const since = performance.now();
     await replica?.redis.cluster('FAILOVER');
     await until(

@@ -97,6 +97,12 @@ capabilities: { drop: [ALL] }
 {{- $redisUser := eq .role "apply" | ternary "ADMIN" (upper .role) -}}
 - name: REDIS_URL
   valueFrom: { secretKeyRef: { name: {{ include "sluice.redisSecret" .root }}, key: REDIS_URL_{{ $redisUser }} } }
+{{- if gt (int .root.Values.shards) 1 }}
+- { name: SLUICE_SHARDS, value: '{{ int .root.Values.shards }}' }
+{{- end }}
+{{- if and (eq .role "worker") .root.Values.worker.shards }}
+- { name: WORKER_SHARDS, value: {{ .root.Values.worker.shards | quote }} }
+{{- end }}
 {{- if ne .role "apply" }}
 - name: PAYLOAD_KEY
   valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: PAYLOAD_KEY } }

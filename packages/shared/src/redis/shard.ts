@@ -22,9 +22,40 @@ export interface Shard extends ShardKeys {
   readonly clock: RedisClock;
 }
 
-/** The hash tag of a shard's keys. No name of a cell has a slash. */
+/**
+ * The hash tag of a shard's keys. No name of a cell has a slash. Each master of a Cluster has a range of the slots, and tags that
+ * differ by a number alone lie in heaps. So the second number is the first with which the tag lies in the shard's part of the
+ * slots. Whatever the cell's name is, eight shards are then as far from each other as they can be, and so are sixteen.
+ */
 export function shardTag(cell: string, id: number): string {
-  return id === 0 ? cell : `${cell}/${id}`;
+  if (id === 0) return cell;
+  const part = (partOfSlots(cell) + mirrored(id)) % PARTS;
+  for (let i = 0; ; i++) {
+    const tag = `${cell}/${id}.${i}`;
+    if (partOfSlots(tag) === part) return tag;
+  }
+}
+
+/** The slots in parts of one size. It never changes: tags depend on it. */
+const PARTS = 64;
+const PART_BITS = 6;
+const SLOT_BITS = 14;
+
+/** 0, 32, 16, 48, 8, …: each number lies in the middle of the widest gap that those before it have left. */
+function mirrored(id: number): number {
+  let result = 0;
+  for (let bit = 0; bit < PART_BITS; bit++) if (id & (1 << bit)) result |= PARTS >> (bit + 1);
+  return result;
+}
+
+/** In which part of the slots keys with this tag are. Redis hashes with CRC-16 (XMODEM). */
+function partOfSlots(tag: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(tag)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1) & 0xffff;
+  }
+  return (crc & ((1 << SLOT_BITS) - 1)) >> (SLOT_BITS - PART_BITS);
 }
 
 export function namesOfShard(cell: string, id: number): ShardNames {
