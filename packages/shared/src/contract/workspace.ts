@@ -26,6 +26,7 @@ export type Workspace = s.Infer<typeof workspace>;
 export const workspaceState = s.component('WorkspaceState', {
   ...workspaceFields,
   refusing_since: momentOrNull.about('Since when its budget refuses every request.'),
+  shard: s.optional(s.whole()).about('Where it lives. Absent in a gateway of one shard.'),
 });
 export type WorkspaceState = s.Infer<typeof workspaceState>;
 

@@ -24,6 +24,22 @@ export interface WorkspaceRecord {
   limits: LimitsConfig;
   /** The shard that has its requests. Absent: the first. */
   shard?: number;
+  /** It moves to another shard (docs/adr/0046), or has just moved. */
+  move?: WorkspaceMove;
+}
+
+export interface WorkspaceMove {
+  from: number;
+  to: number;
+  /** `copying`: callers wait until its keys are in the other shard. `cleaning`: it lives there, and they leave the first. */
+  step: 'copying' | 'cleaning';
+  /** The number of the attempt. A later attempt takes over from an earlier one, whose process may have died. */
+  attempt: number;
+}
+
+/** Callers of such a workspace wait. */
+export function isLeaving({ move }: Pick<WorkspaceRecord, 'move'>): boolean {
+  return move?.step === 'copying';
 }
 
 export interface KeyRecord extends KeyPriority {

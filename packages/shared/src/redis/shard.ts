@@ -27,8 +27,11 @@ export function shardTag(cell: string, id: number): string {
   return id === 0 ? cell : `${cell}/${id}`;
 }
 
-export function namesOfShard(cell: string, id: number): ShardNames {
-  return shardNames(shardTag(cell, id));
+/** `shards`: how many the cell has, for those who begin something for a workspace that may have moved. */
+export function namesOfShard(cell: string, id: number, shards = 1): ShardNames {
+  const tag = shardTag(cell, id);
+  const names = shardNames(tag);
+  return shards > 1 ? { ...names, fence: (workspace) => `{${tag}}:moved:${workspace}` } : names;
 }
 
 /** The shard of a workspace that has none in its record. */

@@ -1,0 +1,67 @@
+import type { Router } from '@koa/router';
+import type { Shard, WorkspaceMove } from '@sluice/shared/admin-api';
+import { moveInput } from '@sluice/shared/contract/shard';
+import { type Directory, isLeaving } from '@sluice/shared/directory/directory';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
+import type { Middleware } from 'koa';
+import { noteChange } from '../access/audit.js';
+import { list } from '../http/present.js';
+import { readInput } from '../http/read-input.js';
+import { type Mover, STANDARD_WAIT_MS } from '../moves/mover.js';
+
+export interface ShardFigures {
+  waiting: number;
+  active: number;
+  memoryUsedBytes: number;
+}
+
+export interface ShardRouteParts {
+  directory: Directory;
+  mover: Pick<Mover, 'move' | 'resume'>;
+  /** Of each shard, in their order. Undefined for one that is away. */
+  readShards(): Promise<(ShardFigures | undefined)[]>;
+  readBody: Middleware;
+}
+
+/** /shards and /workspaces/{id}/move */
+export function addShardRoutes(
+  router: Router,
+  { directory, mover, readShards, readBody }: ShardRouteParts,
+): void {
+  router.get('/shards', async (ctx) => {
+    const [figures, workspaces] = await Promise.all([readShards(), directory.listWorkspaces()]);
+    const shards = figures.map((each, shard): Shard => {
+      const own = workspaces.filter((workspace) => (workspace.shard ?? FIRST_SHARD) === shard);
+      return {
+        object: 'shard',
+        shard,
+        up: each !== undefined,
+        workspaces: own.length,
+        moving: own.filter(isLeaving).length,
+        waiting: each?.waiting ?? null,
+        active: each?.active ?? null,
+        memory_used_bytes: each?.memoryUsedBytes ?? null,
+      };
+    });
+    ctx.body = list(shards);
+  });
+
+  router.post('/workspaces/:id/move', readBody, async (ctx) => {
+    const { id = '' } = ctx.params;
+    const { shard: to, wait_seconds: seconds } = readInput(moveInput, ctx.request.body);
+    const before = await directory.findWorkspace(id);
+    if (!before) throw noWorkspace();
+    const from = before.shard ?? FIRST_SHARD;
+    noteChange(ctx, { before: { shard: from } });
+    const moved = await mover.move(id, to, seconds === undefined ? STANDARD_WAIT_MS : seconds * 1_000);
+    noteChange(ctx, { after: { shard: to } });
+    ctx.body = {
+      object: 'workspace_move',
+      workspace: id,
+      from: moved?.from ?? from,
+      to,
+      held_ms: moved?.heldMs ?? 0,
+    } satisfies WorkspaceMove;
+  });
+}
