@@ -15,6 +15,7 @@ import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Redis } from 'ioredis';
@@ -44,6 +45,7 @@ export interface MoverParts {
   shards: readonly MoverShard[];
   providers: ReadonlyMap<string, unknown>;
   presence: Pick<Presence, 'alive'>;
+  clock: Pick<Clock, 'now'>;
   logger: Logger;
   /** Before each step, for tests. */
   onStep?(step: MoveStep): Promise<void>;
@@ -155,7 +157,10 @@ export class Mover {
   }
 
   async #begin(id: string, from: number, to: number, waitMs: number): Promise<Moved> {
-    const move: WorkspaceMove = { from, to, step: 'copying', attempt: await this.#nextAttempt() };
+    const move: WorkspaceMove = {
+      ...{ from, to, step: 'copying', since: this.parts.clock.now() },
+      attempt: await this.#nextAttempt(),
+    };
     await this.#change(id, (workspace) => {
       if (workspace.move || (workspace.shard ?? FIRST_SHARD) !== from) throw new Superseded();
       return { ...workspace, move };
@@ -178,7 +183,7 @@ export class Mover {
     const began = performance.now();
     const [from, to] = [this.#fenced(id, move, move.from), this.#fenced(id, move, move.to)];
     await this.#step('heard');
-    await sleep(HEARD_MS);
+    await sleep(Math.min(HEARD_MS, HEARD_MS - (this.parts.clock.now() - move.since)));
     const until = performance.now() + waitMs;
     await this.#stopBatches(id, move, until);
     await this.#step('closed');
@@ -323,5 +328,5 @@ export class Mover {
 }
 
 function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 }

@@ -33,6 +33,8 @@ export interface WorkspaceMove {
   to: number;
   /** `copying`: callers wait until its keys are in the other shard. `cleaning`: it lives there, and they leave the first. */
   step: 'copying' | 'cleaning';
+  /** When it began, in the cell's time. */
+  since: number;
   /** The number of the attempt. A later attempt takes over from an earlier one, whose process may have died. */
   attempt: number;
 }
