@@ -25,6 +25,11 @@ export class AdminShards {
 
   /** The shard of a workspace. One that does not exist has nothing in any. */
   async of(workspace: string): Promise<AdminShard> {
+    return this.at(this.all.length > 1 ? await this.directory.findWorkspace(workspace) : undefined);
+  }
+
+  /** The same, for whoever changes something there. It waits for a workspace that moves. */
+  async toChange(workspace: string): Promise<AdminShard> {
     if (this.all.length === 1) return this.at();
     for (let waitedMs = 0; ; waitedMs += ASK_EVERY_MS) {
       const record = await this.directory.findWorkspace(workspace);

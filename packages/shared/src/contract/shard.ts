@@ -17,7 +17,7 @@ export const shard = s.component('Shard', {
 export type Shard = s.Infer<typeof shard>;
 
 export const moveInput = s.component('WorkspaceMoveInput', {
-  shard: s.whole({ max: 63 }).about('Where it is to live.'),
+  shard: s.whole({ min: 0, max: 63 }).about('Where it is to live.'),
   wait_seconds: s
     .optional(s.whole({ min: 1, max: MOST_WAIT_SECONDS }))
     .about('For how long its running requests may keep its callers waiting. 20 by default.'),
