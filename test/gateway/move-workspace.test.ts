@@ -144,7 +144,9 @@ test.serial('no call fails while a workspace moves, and everything that it has c
     const seen = calls.answers.length;
     await until('more calls', () => calls.answers.length > seen + 10);
     const repeated = Promise.all(
-      [0, 1].map((api) => ask('busy', `twice ${shard}.`, { 'idempotency-key': `${shard}` }, gateway.urls[api])),
+      [0, 1].map((api) =>
+        ask('busy', `twice ${shard}.`, { 'idempotency-key': `${shard}` }, gateway.urls[api]),
+      ),
     );
     const { status, body } = await move('busy', shard);
     t.is(status, 200, JSON.stringify(body));
@@ -202,10 +204,11 @@ test.serial('a move that was killed at any step is completed by the next', async
         webhooks: { takeUp: async () => {} } as never,
       })),
       presence: {
-        alive: async () => [
-          { role: 'worker', shards: { count: SHARDS } },
-          { role: 'api', shards: { count: SHARDS, knowsMoves: true } },
-        ] as never,
+        alive: async () =>
+          [
+            { role: 'worker', shards: { count: SHARDS } },
+            { role: 'api', shards: { count: SHARDS, knowsMoves: true } },
+          ] as never,
       },
       clock: { now: () => Date.now() },
       logger: { info() {}, warn() {} } as never,
@@ -289,8 +292,14 @@ test.serial('operators see the shards, and empty one', async (t) => {
   const from = await homeOf('listed');
   const to = (from + 1) % SHARDS;
   const moved = await sluice(`workspaces move listed --to ${to}`);
-  t.regex(moved.out, new RegExp(`^Moved workspace listed from shard ${from} to shard ${to}\\. Its callers waited`));
-  t.is((await sluice(`workspaces move listed --to ${to}`)).out, `Workspace listed lives in shard ${to} already.\n`);
+  t.regex(
+    moved.out,
+    new RegExp(`^Moved workspace listed from shard ${from} to shard ${to}\\. Its callers waited`),
+  );
+  t.is(
+    (await sluice(`workspaces move listed --to ${to}`)).out,
+    `Workspace listed lives in shard ${to} already.\n`,
+  );
   t.like(await sluice('workspaces move listed --to 9'), { code: 1 });
   t.like(await sluice('workspaces move nobody --to 1'), { code: 1 });
   const counts = async () =>

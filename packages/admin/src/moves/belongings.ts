@@ -14,6 +14,8 @@ import type { FencedShard, Kind } from './fenced.js';
 /** A caller who was told just before the move where his answer is still finds it there. */
 const ANSWERS_STAY_MS = 600_000;
 const SCAN_COUNT = 500;
+/** So many keys are read and written at a time. Callers wait, but an answer may be large. */
+const AT_ONCE = 100;
 
 interface Belonging {
   kind: Kind;
@@ -30,16 +32,44 @@ interface Belongings {
   objects: [score: string, object: string][];
 }
 
+/** Digest of an answer → its request. */
+export type CopiedAnswers = ReadonlyMap<string, string>;
+
+/** Copies the answers that are kept, while callers are still served: an answer does not change. */
+export async function copyAnswersAhead(
+  workspace: WorkspaceRecord,
+  from: ShardKeys,
+  to: FencedShard,
+): Promise<CopiedAnswers> {
+  const { id } = workspace;
+  const copied = new Map<string, string>();
+  const { answers } = await readBelongings(workspace, from);
+  await eachOf(answers, async (digest) => {
+    const request = await copyAnswer(id, digest, from, to);
+    if (request !== undefined) copied.set(digest, request);
+  });
+  return copied;
+}
+
+/** `ahead`: the answers that are there already. */
 export async function copyBelongings(
   workspace: WorkspaceRecord,
   from: ShardKeys,
   to: FencedShard,
+  ahead: CopiedAnswers = new Map(),
 ): Promise<void> {
   const { id } = workspace;
   const { keys, answers, batches, objects } = await readBelongings(workspace, from);
-  for (const digest of answers) await copyAnswer(id, digest, from, to);
+  await eachOf(answers, async (digest) => {
+    const copied = ahead.get(digest);
+    if (
+      copied === undefined ||
+      (await from.redis.hget(from.names.idempotency(id, digest), 'request')) !== copied
+    )
+      await copyAnswer(id, digest, from, to);
+  });
   for (const batch of batches) await copyLines(batch, from, to);
-  for (const { kind, key } of keys) await copyKey(from.redis, kind, key(from.names), to, key(to.shard.names));
+  await eachOf(keys, ({ kind, key }) => copyKey(from.redis, kind, key(from.names), to, key(to.shard.names)));
   // The batches are there before the objects that they read are listed.
   const active = await Promise.all(batches.map((each) => from.redis.zscore(from.names.activeBatches, each)));
   const rows = batches.flatMap((batch, i): [string, string][] => {
@@ -124,6 +154,10 @@ async function readBelongings(workspace: WorkspaceRecord, { redis, names }: Shar
   return { keys, answers, batches, objects };
 }
 
+async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < items.length; i += AT_ONCE) await Promise.all(items.slice(i, i + AT_ONCE).map(work));
+}
+
 /** Their names begin with the workspace. */
 async function objectsOf(redis: Redis, names: ShardNames, id: string): Promise<[string, string][]> {
   const found = new Map<string, string>();
@@ -143,8 +177,16 @@ async function objectsOf(redis: Redis, names: ShardNames, id: string): Promise<[
   return [...found].map(([object, score]) => [score, object]);
 }
 
-/** A request that nobody has answered is not taken along: it was never queued, and its process begins it again. */
-async function copyAnswer(id: string, digest: string, from: ShardKeys, to: FencedShard): Promise<void> {
+/**
+ * A request that nobody has answered is not taken along: it was never queued, and its process begins it again. Returns the
+ * request that was answered.
+ */
+async function copyAnswer(
+  id: string,
+  digest: string,
+  from: ShardKeys,
+  to: FencedShard,
+): Promise<string | undefined> {
   const key = from.names.idempotency(id, digest);
   const [fields, ttl] = await Promise.all([from.redis.hgetall(key), from.redis.pttl(key)]);
   const { jobs: _, ...kept } = fields;
@@ -153,6 +195,7 @@ async function copyAnswer(id: string, digest: string, from: ShardKeys, to: Fence
   const isOver =
     pointed === undefined ? fields.head !== undefined : (await from.redis.hexists(pointed, 'head')) === 1;
   await to.put(to.shard.names.idempotency(id, digest), 'hash', ttl, isOver ? Object.entries(kept) : []);
+  return isOver ? fields.request : undefined;
 }
 
 /** A line whose request was never queued is sent by the next run, as one that waits for another try. */

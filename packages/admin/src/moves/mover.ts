@@ -20,7 +20,7 @@ import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Redis } from 'ioredis';
 import type { AdminShard } from '../shards.js';
-import { copyBelongings, dropBelongings } from './belongings.js';
+import { type CopiedAnswers, copyAnswersAhead, copyBelongings, dropBelongings } from './belongings.js';
 import { FencedShard, Superseded } from './fenced.js';
 import { UnderWay } from './under-way.js';
 
@@ -80,7 +80,7 @@ export class Mover {
       const from = now.shard ?? FIRST_SHARD;
       if (from === to) return workspace.move ? { from: workspace.move.from, to, heldMs: 0 } : undefined;
       await this.#requireReady(id, from, to);
-      return this.#begin(id, from, to, waitMs);
+      return this.#begin(now, from, to, waitMs);
     });
     return moving.catch((error) => {
       if (error instanceof Superseded)
@@ -156,16 +156,18 @@ export class Mover {
       );
   }
 
-  async #begin(id: string, from: number, to: number, waitMs: number): Promise<Moved> {
-    const move: WorkspaceMove = {
-      ...{ from, to, step: 'copying', since: this.parts.clock.now() },
-      attempt: await this.#nextAttempt(),
-    };
+  async #begin(now: WorkspaceRecord, from: number, to: number, waitMs: number): Promise<Moved> {
+    const { id } = now;
+    const attempt = await this.#nextAttempt();
+    const target = new FencedShard(this.#shard(to), id, attempt);
+    await target.close();
+    const ahead = await copyAnswersAhead(now, this.#shard(from), target);
+    const move: WorkspaceMove = { from, to, step: 'copying', since: this.parts.clock.now(), attempt };
     await this.#change(id, (workspace) => {
       if (workspace.move || (workspace.shard ?? FIRST_SHARD) !== from) throw new Superseded();
       return { ...workspace, move };
     });
-    return this.#copy(id, move, waitMs);
+    return this.#copy(id, move, waitMs, ahead);
   }
 
   /** Goes on where another attempt has ended. */
@@ -179,7 +181,7 @@ export class Mover {
     else if (move) await this.#clean(id, move);
   }
 
-  async #copy(id: string, move: WorkspaceMove, waitMs: number): Promise<Moved> {
+  async #copy(id: string, move: WorkspaceMove, waitMs: number, ahead?: CopiedAnswers): Promise<Moved> {
     const began = performance.now();
     const [from, to] = [this.#fenced(id, move, move.from), this.#fenced(id, move, move.to)];
     await this.#step('heard');
@@ -200,7 +202,7 @@ export class Mover {
     await this.#step('drained');
     await to.close();
     const workspace = await this.parts.directory.findWorkspace(id);
-    if (workspace) await copyBelongings(workspace, from.shard, to);
+    if (workspace) await copyBelongings(workspace, from.shard, to, ahead);
     await this.#step('copied');
     await this.#shard(move.to).webhooks.takeUp(id);
     await to.open();

@@ -10,19 +10,16 @@ import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
-import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Middleware } from 'koa';
 import type { AdminTokens } from '../access/admin-tokens.js';
 import { noteChange } from '../access/audit.js';
 import { seenBy } from '../access/guard.js';
 import { iso, list, presentWorkspace } from '../http/present.js';
 import { readInput } from '../http/read-input.js';
-import type { AdminShards } from '../shards.js';
 import { type LimitUse, refusingSinceOf } from '../spend/budget.js';
 
 export interface DirectoryParts {
   directory: Directory;
-  shards: AdminShards;
   clock: Clock;
   /** Erases an end user from the log in Redis. Returns how many entries named the user. */
   eraseUser(workspace: string, user: string): Promise<number>;
@@ -44,18 +41,14 @@ export interface DirectoryParts {
 
 /** /workspaces and /workspaces/{id} */
 export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void {
-  const { directory, shards, clock, readBody, eraseArchive, readLimitUse, requestTimes } = parts;
+  const { directory, clock, readBody, eraseArchive, readLimitUse, requestTimes } = parts;
   addUserRoutes(router, parts);
 
   /** Only a workspace with a budget is asked for in Redis. */
   const presentState = async (workspace: WorkspaceRecord): Promise<WorkspaceState> => {
     const { budgetUsdPerMonth: budget } = workspace.limits;
     const since = budget === undefined ? null : refusingSinceOf(budget, await readLimitUse(workspace.id));
-    return {
-      ...presentWorkspace(workspace),
-      refusing_since: since,
-      ...(shards.all.length > 1 ? { shard: workspace.shard ?? FIRST_SHARD } : {}),
-    };
+    return { ...presentWorkspace(workspace), refusing_since: since };
   };
 
   router.get('/workspaces', async (ctx) => {

@@ -19,6 +19,7 @@ const workspaceFields = {
   created_at: moment,
   models,
   limits,
+  shard: s.optional(s.whole()).about('Where it lives. Absent: in the first or only one.'),
 };
 export const workspace = s.component('Workspace', workspaceFields);
 export type Workspace = s.Infer<typeof workspace>;
@@ -26,7 +27,6 @@ export type Workspace = s.Infer<typeof workspace>;
 export const workspaceState = s.component('WorkspaceState', {
   ...workspaceFields,
   refusing_since: momentOrNull.about('Since when its budget refuses every request.'),
-  shard: s.optional(s.whole()).about('Where it lives. Absent in a gateway of one shard.'),
 });
 export type WorkspaceState = s.Infer<typeof workspaceState>;
 
