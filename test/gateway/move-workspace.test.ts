@@ -26,6 +26,8 @@ const plentiful = {
 const USAGE = { prompt_tokens: 10, completion_tokens: 1_000 };
 const scarce = { budgets: [{ scope: 'workspace', window: 'total', usd: 0.0064 }] };
 
+const STEPS = ['heard', 'closed', 'drained', 'copied', 'opened', 'switched', 'cleaned'] as const;
+
 const hold = new Hold();
 let gateway: Gateway;
 let admin: CallAdmin;
@@ -45,7 +47,7 @@ test.before(async () => {
     workspaces: {
       busy: { routes, limits: plentiful },
       open: { routes },
-      killed: { routes, limits: plentiful },
+      ...Object.fromEntries(STEPS.map((step) => [`killed-${step}`, { routes, limits: plentiful }])),
       frozen: { routes },
       'frozen-limited': { routes, limits: plentiful },
       held: { routes },
@@ -216,67 +218,69 @@ test.serial('a move that was killed at any step is completed by the next', async
         if (step === at) throw new Error(`killed: ${at}`);
       },
     });
-  const once = { 'idempotency-key': 'through all of it' };
-  const kept = await ask('killed', 'kept through all of it', once);
-  const calls = traffic('killed');
-  for (const step of ['heard', 'closed', 'drained', 'copied', 'opened', 'switched', 'cleaned'] as const) {
-    const to = ((await homeOf('killed')) + 1) % SHARDS;
-    await t.throwsAsync(dying(step).move('killed', to, 200_000), { message: `killed: ${step}` });
-    const { status, body } = await move('killed', to);
+  const die = async (step: MoveStep, i: number) => {
+    const workspace = `killed-${step}`;
+    const once = { 'idempotency-key': 'through all of it' };
+    const kept = await ask(workspace, 'kept through all of it', once);
+    const calls = traffic(workspace, [gateway.urls[i % 2] ?? '']);
+    await until('some calls', () => calls.answers.length > 2);
+    const to = ((await homeOf(workspace)) + 1) % SHARDS;
+    await t.throwsAsync(dying(step).move(workspace, to, 200_000), { message: `killed: ${step}` });
+    const { status, body } = await move(workspace, to);
     t.is(status, 200, `${step}: ${JSON.stringify(body)}`);
-    t.is(await homeOf('killed'), to);
-    t.deepEqual((await ask('killed', 'kept through all of it', once)).body, kept.body);
-  }
-  const answers = await calls.stop();
-  t.deepEqual([...new Set(answers.map(({ answer }) => answer.status))], [200]);
-  await requireBooked(
-    t,
-    'killed',
-    answers.map(({ text }) => text),
-  );
+    t.is(await homeOf(workspace), to);
+    t.deepEqual((await ask(workspace, 'kept through all of it', once)).body, kept.body);
+    const answers = await calls.stop();
+    t.deepEqual([...new Set(answers.map(({ answer }) => answer.status))], [200]);
+    const texts = answers.map(({ text }) => text);
+    await requireBooked(t, workspace, texts);
+  };
+  await Promise.all(STEPS.map(die));
 });
 
-for (const workspace of ['frozen', 'frozen-limited'])
-  test.serial(`an api that stands still while ${workspace} moves loses no call`, async (t) => {
-    const api = await gateway.addApi();
-    const asked: Promise<ChatAnswer>[] = [];
-    const texts: string[] = [];
-    for (let i = 0; i < 60; i++) {
-      texts.push(`${workspace} asks ${i}.`);
-      asked.push(ask(workspace, texts[i] ?? '', {}, api.url));
-      // Some have reached Redis then, and some have not.
-      if (i === 40) {
-        await until('the first calls', () => callsWith(`${workspace} asks`) > 0);
-        api.child.kill('SIGSTOP');
-      }
+test.serial('an api that stands still while workspaces move loses no call', async (t) => {
+  const api = await gateway.addApi();
+  const workspaces = ['frozen', 'frozen-limited'];
+  const asked: { workspace: string; text: string; answer: Promise<ChatAnswer> }[] = [];
+  for (let i = 0; i < 60; i++)
+    for (const workspace of workspaces) {
+      const text = `${workspace} asks ${i}.`;
+      asked.push({ workspace, text, answer: ask(workspace, text, {}, api.url) });
     }
-    const from = await homeOf(workspace);
-    const { status, body } = await move(workspace, (from + 1) % SHARDS);
-    t.is(status, 200, JSON.stringify(body));
-    t.is((await ask(workspace, 'meanwhile')).status, 200);
-    api.child.kill('SIGCONT');
-    const answers = await Promise.all(asked);
-    // What a process has not begun to read when it stood still for too long was not accepted.
-    const wasRead = answers.map(({ body }) => body.error?.message !== 'The request came too slowly.');
-    t.deepEqual(
-      answers.filter((answer, i) => wasRead[i] && answer.status !== 200).map(({ body }) => body),
-      [],
-    );
-    t.true(wasRead.filter(Boolean).length > 20);
+  // Some have reached Redis then, and some have not.
+  await until('the first calls', () => callsWith('asks') > 4);
+  api.child.kill('SIGSTOP');
+  const moves = await Promise.all(
+    workspaces.map(async (workspace) => move(workspace, ((await homeOf(workspace)) + 1) % SHARDS)),
+  );
+  for (const { status, body } of moves) t.is(status, 200, JSON.stringify(body));
+  t.is((await ask('frozen', 'meanwhile')).status, 200);
+  api.child.kill('SIGCONT');
+  const answers = await Promise.all(asked.map(({ answer }) => answer));
+  // What a process has not begun to read when it stood still for too long was not accepted.
+  const wasRead = answers.map(({ body }) => body.error?.message !== 'The request came too slowly.');
+  t.deepEqual(
+    answers.filter((answer, i) => wasRead[i] && answer.status !== 200).map(({ body }) => body),
+    [],
+  );
+  t.true(wasRead.filter(Boolean).length > 20);
+  for (const workspace of workspaces) {
+    const own = asked.filter((each, i) => wasRead[i] && each.workspace === workspace);
     await requireBooked(
       t,
       workspace,
-      texts.filter((_, i) => wasRead[i]),
+      own.map(({ text }) => text),
     );
-    await api.end();
-  });
+  }
+  await api.end();
+});
 
 test.serial('callers wait for a call that runs, and the move is given up after a while', async (t) => {
   hold.hold();
   const from = await homeOf('held');
   const running = ask('held', 'held back');
   await until('the call', () => hold.held.length === 1);
-  const moving = move('held', (from + 1) % SHARDS, 4);
+  const moving = move('held', (from + 1) % SHARDS, 2);
   await until('the mark', async () => (await admin('GET', '/shards')).body.data[from].moving === 1);
   const waiting = ask('held', 'came meanwhile');
   const { status, body } = await moving;
