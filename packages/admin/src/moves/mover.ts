@@ -15,6 +15,7 @@ import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
@@ -200,12 +201,11 @@ export class Mover {
       );
     }
     await this.#step('drained');
-    await to.close();
-    const workspace = await this.parts.directory.findWorkspace(id);
-    if (workspace) await copyBelongings(workspace, from.shard, to, ahead);
-    await this.#step('copied');
-    await this.#shard(move.to).webhooks.takeUp(id);
-    await to.open();
+    await this.#fill(id, move, from, to, ahead).catch(async (error) => {
+      if (!isRedisAway(error)) throw error;
+      await this.#giveUp(id, move, from);
+      throw new GatewayError('conflict', `The workspace was not moved: shard ${move.to} cannot be reached.`);
+    });
     await this.#step('opened');
     await this.#switch(id, move);
     const heldMs = Math.round(performance.now() - began);
@@ -216,6 +216,21 @@ export class Mover {
     await this.#step('switched');
     await this.#clean(id, move);
     return { from: move.from, to: move.to, heldMs };
+  }
+
+  async #fill(
+    id: string,
+    move: WorkspaceMove,
+    from: FencedShard,
+    to: FencedShard,
+    ahead: CopiedAnswers | undefined,
+  ): Promise<void> {
+    await to.close();
+    const workspace = await this.parts.directory.findWorkspace(id);
+    if (workspace) await copyBelongings(workspace, from.shard, to, ahead);
+    await this.#step('copied');
+    await this.#shard(move.to).webhooks.takeUp(id);
+    await to.open();
   }
 
   /** Nobody runs them until they are in the other shard. A run that has stopped gives its lease back. */
