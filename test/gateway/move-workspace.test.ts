@@ -319,6 +319,18 @@ test.serial('operators see the shards, and empty one', async (t) => {
     before.reduce((sum, each) => sum + each, 0),
   );
   t.is((await ask('listed', 'served elsewhere')).status, 200);
+  const born = async (name: string) => {
+    for (let i = 0; ; i++) {
+      const id = `${name}-${i}`;
+      if (shardFor(id, SHARDS) !== to) continue;
+      await admin('POST', '/workspaces', { id });
+      return homeOf(id);
+    }
+  };
+  t.not(await born('closed'), to);
+  t.is((await sluice(`shards open ${to}`)).code, 0);
+  t.is(await born('opened'), to);
+  t.is((await admin('PATCH', '/shards/9', { open: true })).status, 404);
   const { body } = await admin('GET', '/audit?limit=100');
   t.true(body.data.some((each: { action: string }) => JSON.stringify(each).includes('/move')));
 });

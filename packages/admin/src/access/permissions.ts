@@ -94,6 +94,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /queues/{provider}/resume': may('operator', 'gateway'),
   'POST /reload': may('operator', 'gateway'),
   'GET /shards': may('viewer', 'gateway'),
+  'PATCH /shards/{shard}': may('admin', 'gateway'),
   'GET /providers': may('viewer', 'somewhere'),
   // A provider is an address to which prompts are sent.
   'PUT /providers/{provider}': may('admin', 'gateway'),

@@ -456,6 +456,14 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('By number.', c.listOf(c.shard)) },
     },
   },
+  '/shards/{shard}': {
+    patch: {
+      summary: 'Say whether it gets new workspaces.',
+      parameters: [s.inPath('shard', 'Number of a shard.')],
+      requestBody: s.body(c.shardChange),
+      responses: { '200': s.json('Changed.', c.shard), ...s.errors(...unreadable, 'not_found') },
+    },
+  },
   '/reload': {
     post: {
       summary: 'Ask every process to read its gateway.yaml again. What came of it is in the status.',

@@ -1,12 +1,13 @@
 import type { Router } from '@koa/router';
 import type { Shard, WorkspaceMove } from '@sluice/shared/admin-api';
-import { moveInput } from '@sluice/shared/contract/shard';
+import { moveInput, shardChange } from '@sluice/shared/contract/shard';
 import { type Directory, isLeaving } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
+import { GatewayError } from '@sluice/shared/errors';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Middleware } from 'koa';
 import { noteChange } from '../access/audit.js';
-import { list } from '../http/present.js';
+import { list as toList } from '../http/present.js';
 import { readInput } from '../http/read-input.js';
 import { type Mover, STANDARD_WAIT_MS } from '../moves/mover.js';
 
@@ -24,19 +25,24 @@ export interface ShardRouteParts {
   readBody: Middleware;
 }
 
-/** /shards and /workspaces/{id}/move */
+/** /shards, /shards/{shard} and /workspaces/{id}/move */
 export function addShardRoutes(
   router: Router,
   { directory, mover, readShards, readBody }: ShardRouteParts,
 ): void {
-  router.get('/shards', async (ctx) => {
-    const [figures, workspaces] = await Promise.all([readShards(), directory.listWorkspaces()]);
-    const shards = figures.map((each, shard): Shard => {
+  const list = async (): Promise<Shard[]> => {
+    const [figures, workspaces, closed] = await Promise.all([
+      readShards(),
+      directory.listWorkspaces(),
+      directory.closedShards(),
+    ]);
+    return figures.map((each, shard): Shard => {
       const own = workspaces.filter((workspace) => (workspace.shard ?? FIRST_SHARD) === shard);
       return {
         object: 'shard',
         shard,
         up: each !== undefined,
+        open: !closed.has(shard),
         workspaces: own.length,
         moving: own.filter(isLeaving).length,
         waiting: each?.waiting ?? null,
@@ -44,7 +50,19 @@ export function addShardRoutes(
         memory_used_bytes: each?.memoryUsedBytes ?? null,
       };
     });
-    ctx.body = list(shards);
+  };
+
+  router.get('/shards', async (ctx) => {
+    ctx.body = toList(await list());
+  });
+
+  router.patch('/shards/:shard', readBody, async (ctx) => {
+    const { open } = readInput(shardChange, ctx.request.body);
+    const before = (await list()).find(({ shard }) => String(shard) === ctx.params.shard);
+    if (!before) throw new GatewayError('not_found', 'There is no such shard.');
+    noteChange(ctx, { before: { open: before.open }, after: { open } });
+    await directory.openShard(before.shard, open);
+    ctx.body = { ...before, open } satisfies Shard;
   });
 
   router.post('/workspaces/:id/move', readBody, async (ctx) => {

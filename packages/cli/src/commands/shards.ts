@@ -1,5 +1,6 @@
 import type { Shard, WorkspaceMove, WorkspaceState } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
+import { path } from '../admin/client.js';
 import { parseDuration, parseShard } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
@@ -33,7 +34,7 @@ export function addShardCommands(program: Command, cli: Cli): void {
         { title: 'SHARD', right: true, cell: ({ shard }) => String(shard) },
         {
           title: 'STATE',
-          cell: ({ up }) => (up ? 'up' : 'away'),
+          cell: ({ up, open }) => (up ? (open ? 'open' : 'closed') : 'away'),
           paint: ({ up }) => (up ? undefined : cli.style.bad),
         },
         { title: 'WORKSPACES', right: true, cell: ({ workspaces }) => whole(workspaces) },
@@ -61,15 +62,15 @@ export function addShardCommands(program: Command, cli: Cli): void {
     'shards spread',
     'shards spread --yes',
   ).action(async ({ yes, wait }: { yes?: boolean; wait?: number }) => {
-    const { shards, workspaces } = await readShards(cli);
-    await run(cli, planSpread(shards, workspaces), yes, wait);
+    const { open, workspaces } = await readShards(cli);
+    await run(cli, planSpread(open, workspaces), yes, wait);
   });
 
   withExamples(
     shards
       .command('empty')
       .description(
-        'Move all workspaces of a shard to the others, one after the other. None of their calls fails. Log and spend of the time before stay there.',
+        'Move all workspaces of a shard to the others, one after the other, and give it no new ones. None of their calls fails. Log and spend of the time before stay there.',
       )
       .argument('<shard>', 'number of the shard', parseShard)
       .option('--wait <time>', WAIT_HELP, parseDuration)
@@ -77,22 +78,37 @@ export function addShardCommands(program: Command, cli: Cli): void {
     'shards empty 7',
     'shards empty 7 --yes',
   ).action(async (shard: number, { yes, wait }: { yes?: boolean; wait?: number }) => {
-    const { shards, workspaces } = await readShards(cli);
+    const { shards, open, workspaces } = await readShards(cli);
     if (!shards.includes(shard)) throw new CliError(`there is no shard ${shard}`);
-    if (shards.length === 1) throw new CliError('there is no other shard');
-    await run(cli, planEmpty(shards, workspaces, shard), yes, wait);
+    const others = open.filter((each) => each !== shard);
+    if (others.length === 0) throw new CliError('there is no other shard that is open');
+    await cli.confirm(`Emptying shard ${shard}`, yes);
+    await cli.admin.send<Shard>('PATCH', path`/shards/${String(shard)}`, { open: false });
+    await run(cli, planEmpty([...others, shard], workspaces, shard), true, wait);
+  });
+
+  withExamples(
+    shards
+      .command('open')
+      .description('Give a shard new workspaces again, after it was emptied.')
+      .argument('<shard>', 'number of the shard', parseShard),
+    'shards open 7',
+  ).action(async (shard: number) => {
+    const changed = await cli.admin.send<Shard>('PATCH', path`/shards/${String(shard)}`, { open: true });
+    cli.show(changed, () => `Shard ${shard} gets new workspaces again.`);
   });
 }
 
 type Homes = ReadonlyMap<string, number>;
 
-async function readShards(cli: Cli): Promise<{ shards: number[]; workspaces: Homes }> {
+async function readShards(cli: Cli): Promise<{ shards: number[]; open: number[]; workspaces: Homes }> {
   const [shards, workspaces] = await Promise.all([
     cli.admin.list<Shard>('/shards'),
     cli.admin.list<WorkspaceState>('/workspaces'),
   ]);
   return {
     shards: shards.map(({ shard }) => shard),
+    open: shards.filter(({ open }) => open).map(({ shard }) => shard),
     workspaces: new Map(workspaces.map(({ id, shard = 0 }) => [id, shard])),
   };
 }

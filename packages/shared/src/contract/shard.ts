@@ -8,6 +8,7 @@ export const shard = s.component('Shard', {
   object: s.literal('shard'),
   shard: s.whole(),
   up: s.flag.about('Whether its Redis answers. Without it the figures beside are null.'),
+  open: s.flag.about('Whether it gets new workspaces.'),
   workspaces: s.whole().about('How many live there.'),
   moving: s.whole().about('How many of them are moving to another shard.'),
   waiting: wholeOrNull.about('Requests that wait for their turn.'),
@@ -15,6 +16,10 @@ export const shard = s.component('Shard', {
   memory_used_bytes: wholeOrNull.about('Of its Redis, which may have other shards, too.'),
 });
 export type Shard = s.Infer<typeof shard>;
+
+export const shardChange = s.component('ShardChange', {
+  open: s.flag.about('Whether it gets new workspaces.'),
+});
 
 export const moveInput = s.component('WorkspaceMoveInput', {
   shard: s.whole({ min: 0, max: 63 }).about('Where it is to live.'),

@@ -79,6 +79,8 @@ export interface ControlNames {
   processes: string;
   /** How many shards the cell has. Absent: one. All users of deploy/redis may write it. */
   shardCount: string;
+  /** The shards that get no new workspaces. */
+  closedShards: string;
   /** Counts the attempts to move a workspace to another shard. Each has a number of its own. */
   moveCount: string;
   /** Held by the process that moves the workspace. */
@@ -265,6 +267,7 @@ export function controlNames(cell: string): ControlNames {
     addedProviders: `${prefix}:added-providers`,
     processes: `${prefix}:processes`,
     shardCount: `${prefix}:queue:shard-count`,
+    closedShards: `${prefix}:closed-shards`,
     moveCount: `${prefix}:move-count`,
     moveLease: (workspace) => `${prefix}:move-lease:${workspace}`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
