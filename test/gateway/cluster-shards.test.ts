@@ -79,7 +79,7 @@ test.serial('a workspace moves from one master to another with all that it has',
     { model: 'fast', messages: [{ role: 'user', content: 'later' }] },
     { key, headers: { prefer: 'respond-async' } },
   );
-  const moved = await admin('POST', `/workspaces/${workspace}/move`, { shard: to, wait_seconds: 200 });
+  const moved = await admin('POST', `/workspaces/${workspace}/move`, { shard: to, wait_seconds: 120 });
   t.is(moved.status, 200, JSON.stringify(moved.body));
   const again = await once('kept');
   t.is(again.headers.get('idempotent-replayed'), 'true');
@@ -99,7 +99,7 @@ test.serial('a workspace moves from one master to another with all that it has',
     spent.map((each) => Number(each ?? 0)),
     spent.map((_, shard) => (shard === to ? cost : 0)),
   );
-  const back = await admin('POST', `/workspaces/${workspace}/move`, { shard: 1, wait_seconds: 200 });
+  const back = await admin('POST', `/workspaces/${workspace}/move`, { shard: 1, wait_seconds: 120 });
   t.is(back.status, 200, JSON.stringify(back.body));
   t.deepEqual((await once('kept')).body, first.body);
 });

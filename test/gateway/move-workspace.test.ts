@@ -75,7 +75,7 @@ const callsWith = (text: string) =>
   gateway.simulator.calls.filter(({ body }) => JSON.stringify(body).includes(text)).length;
 const homeOf = async (workspace: string): Promise<number> =>
   (await admin('GET', `/workspaces/${workspace}`)).body.shard;
-const move = (workspace: string, shard: number, wait = 200) =>
+const move = (workspace: string, shard: number, wait = 120) =>
   admin('POST', `/workspaces/${workspace}/move`, { shard, wait_seconds: wait });
 
 /** Calls again and again by every api, until it is stopped. Each call has its own text. */
@@ -225,7 +225,7 @@ test.serial('a move that was killed at any step is completed by the next', async
     const calls = traffic(workspace, [gateway.urls[i % 2] ?? '']);
     await until('some calls', () => calls.answers.length > 2);
     const to = ((await homeOf(workspace)) + 1) % SHARDS;
-    await t.throwsAsync(dying(step).move(workspace, to, 200_000), { message: `killed: ${step}` });
+    await t.throwsAsync(dying(step).move(workspace, to, 120_000), { message: `killed: ${step}` });
     const { status, body } = await move(workspace, to);
     t.is(status, 200, `${step}: ${JSON.stringify(body)}`);
     t.is(await homeOf(workspace), to);

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { Shard, WorkspaceMove } from '@sluice/shared/admin-api';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { moveInput, shardChange } from '@sluice/shared/contract/shard';
 import { type Directory, isLeaving } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -22,13 +23,14 @@ export interface ShardRouteParts {
   mover: Pick<Mover, 'move' | 'resume'>;
   /** Of each shard, in their order. Undefined for one that is away. */
   readShards(): Promise<(ShardFigures | undefined)[]>;
+  requestTimes: Pick<GatewayConfig['request'], 'deadlineMs'>;
   readBody: Middleware;
 }
 
 /** /shards, /shards/{shard} and /workspaces/{id}/move */
 export function addShardRoutes(
   router: Router,
-  { directory, mover, readShards, readBody }: ShardRouteParts,
+  { directory, mover, readShards, requestTimes, readBody }: ShardRouteParts,
 ): void {
   const list = async (): Promise<Shard[]> => {
     const [figures, workspaces, closed] = await Promise.all([
@@ -72,7 +74,9 @@ export function addShardRoutes(
     if (!before) throw noWorkspace();
     const from = before.shard ?? FIRST_SHARD;
     noteChange(ctx, { before: { shard: from } });
-    const moved = await mover.move(id, to, seconds === undefined ? STANDARD_WAIT_MS : seconds * 1_000);
+    const asked = seconds === undefined ? STANDARD_WAIT_MS : seconds * 1_000;
+    // No caller is to wait for longer than a request may take.
+    const moved = await mover.move(id, to, Math.min(asked, requestTimes.deadlineMs / 2));
     noteChange(ctx, { after: { shard: to } });
     ctx.body = {
       object: 'workspace_move',

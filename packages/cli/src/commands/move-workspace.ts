@@ -2,7 +2,7 @@ import type { WorkspaceMove } from '@sluice/shared/admin-api';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 
-export const WAIT_HELP = 'how long running requests may keep callers waiting, up to 10m; default: 20s';
+export const WAIT_HELP = 'how long running requests may keep callers waiting, up to 4m; default: 20s';
 
 /** `waitMs`: for how long its running requests may keep its callers waiting. */
 export function moveWorkspace(cli: Cli, id: string, shard: number, waitMs = 20_000): Promise<WorkspaceMove> {

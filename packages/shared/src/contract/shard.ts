@@ -2,7 +2,8 @@
 import { wholeOrNull } from './common.js';
 import * as s from './structs.js';
 
-export const MOST_WAIT_SECONDS = 600;
+/** Callers give up after five minutes, unless the operator has set another time. */
+export const MOST_WAIT_SECONDS = 240;
 
 export const shard = s.component('Shard', {
   object: s.literal('shard'),
