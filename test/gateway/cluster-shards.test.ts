@@ -1,10 +1,12 @@
 /** A cell of several shards on a Redis Cluster: when one shard is away, the workspaces of the others notice nothing. */
 import { shardTag } from '@sluice/shared/redis/shard';
 import { adminOf } from '../helpers/admin.js';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type Cluster, startCluster } from '../helpers/cluster.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { ownersOf } from '../helpers/owners.js';
+import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 
 const SHARDS = 6;
@@ -50,6 +52,55 @@ test.serial('shards lie on several masters, and a request of each is answered an
   t.is((await adminOf(gateway)('GET', '/requests')).body.data.length, SHARDS);
 });
 
+test.serial('a workspace moves from one master to another with all that it has', async (t) => {
+  const admin = adminOf(gateway);
+  const masters = await Promise.all(
+    OWNERS.map((_, shard) => cluster.masterOf(shardTag(gateway.cell, shard))),
+  );
+  const to = masters.findIndex(({ id }) => id !== masters[1]?.id);
+  const workspace = OWNERS[1] ?? '';
+  const key = gateway.keys[workspace] ?? '';
+  await admin('PATCH', `/workspaces/${workspace}`, {
+    limits: { budget_usd_per_month: 100, budgets: [{ scope: 'workspace', window: 'total', usd: 100 }] },
+  });
+  const once = (content: string) =>
+    gateway.chat(
+      { model: 'fast', messages: [{ role: 'user', content }] },
+      { key, headers: { 'idempotency-key': 'once' } },
+    );
+  const first = await once('kept');
+  const client = sdkFor(gateway, { apiKey: key });
+  const lines = Array.from({ length: 40 }, (_, i) => line(`line-${i}`, `moves along ${i}.`));
+  const { id } = await createBatch(client, toJsonl(lines));
+  const accepted = await gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: 'later' }] },
+    { key, headers: { prefer: 'respond-async' } },
+  );
+  const moved = await admin('POST', `/workspaces/${workspace}/move`, { shard: to, wait_seconds: 120 });
+  t.is(moved.status, 200, JSON.stringify(moved.body));
+  const again = await once('kept');
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  t.deepEqual(again.body, first.body);
+  const later = await fetch(`${gateway.url}${accepted.headers.get('location')}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  t.is(later.status, 200);
+  t.like(await batchEnd(client, id), { status: 'completed', request_counts: { completed: 40, failed: 0 } });
+  const own = (await gateway.log()).filter((entry) => entry.workspace === workspace);
+  const cost = own.reduce((sum, { served }) => sum + (served?.cost ?? 0), 0);
+  const month = new Date().toISOString().slice(0, 7);
+  const spent = await Promise.all(
+    gateway.shards.map(({ redis, names }) => redis.hget(names.spent(workspace), month)),
+  );
+  t.deepEqual(
+    spent.map((each) => Number(each ?? 0)),
+    spent.map((_, shard) => (shard === to ? cost : 0)),
+  );
+  const back = await admin('POST', `/workspaces/${workspace}/move`, { shard: 1, wait_seconds: 120 });
+  t.is(back.status, 200, JSON.stringify(back.body));
+  t.deepEqual((await once('kept')).body, first.body);
+});
+
 test.serial(
   'requests of a shard that is away get a 503 that says so, and all others are served',
   async (t) => {
@@ -67,6 +118,10 @@ test.serial(
       t.regex(body.error.message, new RegExp(`Shard ${away} of the gateway cannot be reached`));
       for (const [shard, workspace] of OWNERS.entries())
         if (!isAway(shard)) t.is((await ask(workspace, 'meanwhile')).status, 200, `shard ${shard}`);
+      const stays = OWNERS.findIndex((_, shard) => !isAway(shard));
+      const moved = await admin('POST', `/workspaces/${OWNERS[stays]}/move`, { shard: away });
+      t.is(moved.status, 503);
+      t.is((await ask(OWNERS[stays] ?? '', 'stays where it is')).status, 200);
       const { body: page } = await admin('GET', '/requests');
       t.false(page.complete);
       t.regex(page.problem, new RegExp(`Shards? .*\\b${away}\\b.* away`));

@@ -534,6 +534,36 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if settler ~= '' then",
   },
   {
+    test: 'gateway/move-fence',
+    file: 'packages/shared/src/queue/lua/parts/add.lua',
+    from: "if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then",
+    to: 'if false then',
+  },
+  {
+    test: 'gateway/move-fence',
+    file: 'packages/admin/src/moves/lua/set-fence.lua',
+    from: 'if before and tonumber(before) > tonumber(attempt) then return 0 end',
+    to: '',
+  },
+  {
+    test: 'gateway/move-fence',
+    file: 'packages/admin/src/moves/lua/put.lua',
+    from: "if redis.call('GET', fenceKey) ~= guard then return 0 end",
+    to: '',
+  },
+  {
+    test: 'gateway/move-workspace',
+    file: 'packages/api/src/http/by-shard.ts',
+    from: 'if (error instanceof WorkspaceMoved) {',
+    to: 'if (false) {',
+  },
+  {
+    test: 'gateway/move-workspace',
+    file: 'packages/admin/src/moves/belongings.ts',
+    from: "own('hash', (of) => of.spent(id)),",
+    to: '',
+  },
+  {
     test: 'gateway/shards',
     file: 'packages/api/src/http/by-shard.ts',
     from: 'const serve = serving[shard];',

@@ -159,6 +159,8 @@ const END = '2999-01-31T12:00:00Z';
 /** Inputs of the admin api whose rules JSON Schema can say. */
 const INPUTS: [contract.Shape, unknown][] = [
   [contract.workspaceInput, { id: 'a', name: 'A', models: ['*'], limits: LIMITS }],
+  [contract.shardChange, { open: false }],
+  [contract.moveInput, { shard: 1, wait_seconds: 60 }],
   [contract.workspaceChange, { name: 'A', models: ['*'], limits: LIMITS }],
   [contract.keyChange, { name: 'a', expires_at: END, priority: 'normal', max_priority: 'normal' }],
   [contract.keyQuestion, { values: ['a'] }],

@@ -5,18 +5,20 @@
 import type { AdminContext, RunningAdmin } from '@sluice/api/admin-listener';
 import type { AdminOptions } from '@sluice/api/assemble';
 import { KeyUse } from '@sluice/api/cell/key-use';
-import { readQueue, sumQueues } from '@sluice/api/cell/read-queue';
+import { type QueueReading, readQueue, sumQueues } from '@sluice/api/cell/read-queue';
 import { readMemory } from '@sluice/api/cell/redis-memory';
 import { createHttpServer } from '@sluice/api/http/server';
 import { Directory } from '@sluice/shared/directory/directory';
 import { dividedQueue } from '@sluice/shared/limits/leases';
 import { listen } from '@sluice/shared/process/listen';
+import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { readRateState, sumRates } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import { connectShards } from '@sluice/shared/redis/connect-shards';
 import { connectImpatiently, giveUpAfter, waitForRedis } from '@sluice/shared/redis/redis';
 import { readServer } from '@sluice/shared/redis/server';
@@ -28,6 +30,7 @@ import { type AdminParts, createAdminApp } from './app.js';
 import { createQueueBoard } from './board/queue-board.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { createLog } from './log/create-log.js';
+import { Mover, RESUME_EVERY_MS } from './moves/mover.js';
 import { type AdminShard, AdminShards } from './shards.js';
 import { createSpend } from './spend/create-spend.js';
 
@@ -46,11 +49,13 @@ export async function startAdmin(options: AdminOptions, context: AdminContext): 
   try {
     await waitForRedis(first, REDIS_START_MS);
     const { closeLog, ...parts } = await createParts(redisOf, options, context);
+    const resuming = ids.length > 1 ? repeatEvery(RESUME_EVERY_MS, () => parts.mover.resume()) : undefined;
     const server = createHttpServer(createAdminApp(parts), context.config.request, context.connectionLimit);
     const url = await listen(server, options.port, options.host, 'ADMIN_PORT');
     return {
       url,
       async close() {
+        resuming?.stop();
         parts.alerts.close();
         await closeLog();
         const closed = new Promise((resolve) => server.close(resolve));
@@ -127,6 +132,16 @@ async function createParts(
       return { usedBytes: used, limitBytes: limit, logEntries, server };
     },
     askToReload: () => redis.publish(names.reloads, ''),
+    mover: new Mover({ ...context, redis, directory, shards: all, providers }),
+    readShards: () =>
+      Promise.all(
+        all.map((shard) =>
+          readShard(shard, [...providers.keys()]).catch((error) => {
+            if (isRedisAway(error)) return undefined;
+            throw error;
+          }),
+        ),
+      ),
     refused,
     allowPrivateAddresses: config.webhooks.allowPrivateAddresses,
     alerts: createAlerts(redis, options, context, {
@@ -141,5 +156,18 @@ async function createParts(
       traffic: log.traffic,
       readLimitUse: spend.readLimitUse,
     }),
+  };
+}
+
+async function readShard({ redis, queue, clock }: AdminShard, providers: readonly string[]) {
+  const [{ used }, ...queues] = await Promise.all([
+    readMemory(redis),
+    ...providers.map((provider) => readQueue(queue, clock, provider)),
+  ]);
+  const sum = (of: (queue: QueueReading) => number) => queues.reduce((all, each) => all + of(each), 0);
+  return {
+    waiting: sum(({ waiting, prioritized }) => waiting + prioritized),
+    active: sum(({ active }) => active),
+    memoryUsedBytes: used,
   };
 }

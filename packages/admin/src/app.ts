@@ -40,6 +40,7 @@ import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSavingRoutes, type SavingParts } from './routes/savings.js';
 import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
 import { addOpenSessionRoutes, type OpenSessionParts } from './routes/sessions.js';
+import { addShardRoutes, type ShardRouteParts } from './routes/shards.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addTokenRoutes, type TokenParts } from './routes/tokens.js';
@@ -66,6 +67,7 @@ type Parts = KeyParts &
   StatusParts &
   QueueParts &
   ReloadParts &
+  ShardRouteParts &
   ProviderParts &
   CoolDownParts &
   OverviewParts &
@@ -125,6 +127,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
   addReloadRoutes(router, parts);
+  addShardRoutes(router, parts);
   addProviderRoutes(router, parts);
   addCoolDownRoutes(router, parts);
   addOverviewRoutes(router, parts);

@@ -1,8 +1,9 @@
 /** The shards of the cell as the admin listener sees them, by its own connections. */
 import type { ApiShardParts } from '@sluice/api/assemble';
-import type { Directory } from '@sluice/shared/directory/directory';
+import { type Directory, isLeaving } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import { FIRST_SHARD, type Shard } from '@sluice/shared/redis/shard';
 
 export interface AdminShard
@@ -12,6 +13,10 @@ export interface AdminShard
   queue: ChatQueue;
 }
 
+const ASK_EVERY_MS = 250;
+/** An operator waits so long for a workspace that moves. */
+const LONGEST_WAIT_MS = 20_000;
+
 export class AdminShards {
   constructor(
     readonly all: readonly AdminShard[],
@@ -20,8 +25,19 @@ export class AdminShards {
 
   /** The shard of a workspace. One that does not exist has nothing in any. */
   async of(workspace: string): Promise<AdminShard> {
-    const record = this.all.length > 1 ? await this.directory.findWorkspace(workspace) : undefined;
-    return this.at(record);
+    return this.at(this.all.length > 1 ? await this.directory.findWorkspace(workspace) : undefined);
+  }
+
+  /** The same, for whoever changes something there. It waits for a workspace that moves. */
+  async toChange(workspace: string): Promise<AdminShard> {
+    if (this.all.length === 1) return this.at();
+    for (let waitedMs = 0; ; waitedMs += ASK_EVERY_MS) {
+      const record = await this.directory.findWorkspace(workspace);
+      // What is changed in the shard that it leaves might be lost.
+      if (!record || !isLeaving(record)) return this.at(record);
+      if (waitedMs >= LONGEST_WAIT_MS) throw new WorkspaceMoved();
+      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    }
   }
 
   at(workspace: { shard?: number } = {}): AdminShard {

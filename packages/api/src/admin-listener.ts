@@ -9,7 +9,7 @@ import type { ChatParts } from './chat/route.js';
 export interface AdminContext
   extends Pick<ApiOptions, 'redisUrl' | 'databaseUrl' | 'cell' | 'logger'>,
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
-    Pick<ApiParts, 'findInFile'>,
+    Pick<ApiParts, 'findInFile' | 'homes'>,
     Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
     Pick<ApiParts, 'announced' | 'coolDowns' | 'circuits' | 'presence' | 'neighbours' | 'shards'> {
   config: GatewayConfig;

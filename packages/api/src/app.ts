@@ -4,11 +4,13 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { http } from '@sluice/shared/process/node-http';
 import type { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
 import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { DirectoryCache } from './cell/directory-cache.js';
+import type { Homes } from './cell/homes.js';
 import type { KeyUse } from './cell/key-use.js';
 import { type ApiMetrics, CHAT_PATH, EMBEDDINGS_PATH } from './cell/metrics.js';
 import type { RequestTally } from './cell/request-tally.js';
@@ -48,6 +50,7 @@ export interface ShardRouteParts
 export interface AppParts {
   shards: readonly ShardRouteParts[];
   directory: DirectoryCache;
+  homes: Homes;
   clock: Clock;
   store: Directory;
   knownRefusals: KnownRefusals;
@@ -67,7 +70,7 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Koa {
-  const { store, directory, catalogue, clock, logger } = parts;
+  const { store, directory, homes, catalogue, clock, logger } = parts;
   const authentication = new Authentication(
     directory,
     clock,
@@ -84,13 +87,14 @@ export function createApp(parts: AppParts): Koa {
   const serveChat = createByShard(
     parts.shards.map((shard) => createChatRoute(shard)),
     directory,
+    homes,
   );
   chats.post(CHAT_PATH, takeIn(suggestModels(serveChat((chat) => chat))));
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
-  const serve = createByShard(createAllRoutes(parts.shards), directory);
+  const serve = createByShard(createAllRoutes(parts.shards, homes), directory, homes);
   router.post(EMBEDDINGS_PATH, takeIn(suggestModels(serve(({ embed }) => embed))));
   router.get(
     '/v1/requests',
@@ -178,13 +182,15 @@ export function createApp(parts: AppParts): Koa {
   return app;
 }
 
-function createAllRoutes(shards: readonly ShardRouteParts[]) {
+function createAllRoutes(shards: readonly ShardRouteParts[], homes: Homes) {
   const places = new UploadPlaces();
+  const filesOf = async (workspace: string) =>
+    shards[(await homes.wait(workspace))?.shard ?? FIRST_SHARD]?.files;
   return shards.map((parts) => ({
     embed: createChatRoute(parts, 'embeddings'),
     requests: createBackgroundRoutes(parts),
     budget: createBudgetRoute(parts),
-    files: createFilesRoutes(parts, places),
+    files: createFilesRoutes(parts, places, filesOf),
     batches: createBatchesRoutes(parts),
   }));
 }

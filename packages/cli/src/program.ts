@@ -26,6 +26,7 @@ import { addRefusalCommand } from './commands/refusals.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
 import { addSessionCommands } from './commands/sessions.js';
+import { addShardCommands } from './commands/shards.js';
 import { addSpendCommand } from './commands/spend.js';
 import { addStatusCommand } from './commands/status.js';
 import { addTokenCommands } from './commands/tokens.js';
@@ -92,6 +93,7 @@ Exit status:
   addStatusCommand(program, cli);
   addProviderCommands(program, cli);
   addQueueCommands(program, cli);
+  addShardCommands(program, cli);
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
   addRefusalCommand(program, cli);

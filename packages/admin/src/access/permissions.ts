@@ -28,6 +28,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'PUT /workspaces/{id}/limits': may('admin', 'gateway'),
   'PATCH /workspaces/{id}/limits': may('admin', 'gateway'),
   'DELETE /workspaces/{id}': may('admin', 'gateway'),
+  'POST /workspaces/{id}/move': may('admin', 'gateway'),
   'GET /workspaces/{id}/limits': may('viewer', 'workspace'),
   'GET /workspaces/{id}/budgets': may('viewer', 'workspace'),
   'GET /workspaces/{id}/months': may('viewer', 'workspace'),
@@ -92,6 +93,8 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /queues/{provider}/pause': may('operator', 'gateway'),
   'POST /queues/{provider}/resume': may('operator', 'gateway'),
   'POST /reload': may('operator', 'gateway'),
+  'GET /shards': may('viewer', 'gateway'),
+  'PATCH /shards/{shard}': may('admin', 'gateway'),
   'GET /providers': may('viewer', 'somewhere'),
   // A provider is an address to which prompts are sent.
   'PUT /providers/{provider}': may('admin', 'gateway'),

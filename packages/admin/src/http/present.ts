@@ -18,7 +18,7 @@ export function isoOrNull(time: number | null | undefined): string | null {
   return time === null || time === undefined ? null : iso(time);
 }
 
-export function presentWorkspace({ id, name, created, models, limits }: WorkspaceRecord): Workspace {
+export function presentWorkspace({ id, name, created, models, limits, shard }: WorkspaceRecord): Workspace {
   return {
     id,
     object: 'workspace',
@@ -26,6 +26,7 @@ export function presentWorkspace({ id, name, created, models, limits }: Workspac
     created_at: iso(created),
     models: models ?? null,
     limits: presentLimits(limits),
+    ...(shard === undefined ? {} : { shard }),
   };
 }
 

@@ -79,6 +79,18 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/workspaces/{id}/move': {
+    post: {
+      summary:
+        'Move it to another shard. Its new requests wait until those that run have ended, and none fails.',
+      parameters: [workspace],
+      requestBody: s.body(c.moveInput),
+      responses: {
+        '200': s.json('It lives there.', c.workspaceMove),
+        ...s.errors(...unreadable, 'not_found', 'conflict'),
+      },
+    },
+  },
   '/workspaces/{id}/users/{user}': {
     delete: {
       summary: 'Erase an end user of the workspace from the request log. What was spent names no end user.',
@@ -438,6 +450,20 @@ export const adminPaths: Paths = guarded({
     },
   },
   ...providerPaths,
+  '/shards': {
+    get: {
+      summary: 'List the shards, with what each has.',
+      responses: { '200': s.json('By number.', c.listOf(c.shard)) },
+    },
+  },
+  '/shards/{shard}': {
+    patch: {
+      summary: 'Say whether it gets new workspaces.',
+      parameters: [s.inPath('shard', 'Number of a shard.')],
+      requestBody: s.body(c.shardChange),
+      responses: { '200': s.json('Changed.', c.shard), ...s.errors(...unreadable, 'not_found') },
+    },
+  },
   '/reload': {
     post: {
       summary: 'Ask every process to read its gateway.yaml again. What came of it is in the status.',

@@ -98,7 +98,7 @@ export function addBatchRoutes(router: Router, { shards, config, snapshot, clock
   router.post('/workspaces/:id/batches/:batch/cancel', async (ctx) => {
     const { id = '', batch = '' } = ctx.params;
     const { state } = await find(id, batch);
-    const { batches } = await shards.of(id);
+    const { batches } = await shards.toChange(id);
     const status = await batches.cancel(batch, { ...state.times, cancelling: clock.now() });
     if (status !== 'cancelling')
       throw new GatewayError('conflict', `A batch that is ${status} cannot be cancelled.`);

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { DirectoryCache } from '@sluice/api/cell/directory-cache';
+import type { Homes } from '@sluice/api/cell/homes';
 import { type ChatParts, createChatRoute } from '@sluice/api/chat/route';
 import { createByShard } from '@sluice/api/http/by-shard';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -12,6 +13,7 @@ export interface PlaygroundParts extends DirectoryParts {
   /** Of each shard. */
   chats: readonly ChatParts[];
   cache: DirectoryCache;
+  homes: Homes;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface PlaygroundParts extends DirectoryParts {
  */
 export function addPlaygroundRoutes(
   router: Router,
-  { directory, readBody, chats, cache }: PlaygroundParts,
+  { directory, readBody, chats, cache, homes }: PlaygroundParts,
 ): void {
   router.post(
     '/workspaces/:id/playground',
@@ -41,6 +43,7 @@ export function addPlaygroundRoutes(
     createByShard(
       chats.map((chat) => createChatRoute(chat)),
       cache,
+      homes,
     )((chat) => chat),
   );
 }

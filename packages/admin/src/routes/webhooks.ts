@@ -29,7 +29,7 @@ export function addWebhookRoutes(
   router: Router,
   { shards, config: { webhooks: config }, directory, clock, readBody }: WebhookParts,
 ): void {
-  const webhooksOf = async (workspace: string) => (await shards.of(workspace)).webhooks;
+  const webhooksOf = async (workspace: string) => (await shards.toChange(workspace)).webhooks;
 
   const requireWorkspace: Middleware = async (ctx, next) => {
     if (!(await directory.findWorkspace(ctx.params.id ?? ''))) throw noWorkspace();

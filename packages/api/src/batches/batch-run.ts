@@ -44,6 +44,8 @@ const LONGEST_PROVIDER_END_MS = 30 * 60_000;
 export interface BatchParts extends HandOverParts, Omit<LineFeederParts, keyof HandOverParts> {
   store: BatchStore;
   leases: BatchLeases;
+  /** Whether the workspace lives in this shard. Absent: there is no other. */
+  isHere?: ((workspace: string) => Promise<boolean>) | undefined;
   providerPollMs: number;
   logger: Logger;
   metrics: LineResultsParts['metrics'];

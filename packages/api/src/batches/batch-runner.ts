@@ -46,7 +46,8 @@ export class BatchRunner {
   /** Starts the batches that nobody runs. */
   async look(): Promise<void> {
     if (!this.#open) return;
-    const { store, leases } = this.parts;
+    const { store, leases, isHere } = this.parts;
+    if (isHere) await this.#leaveMoving(isHere);
     const now = performance.now();
     for (const [id, until] of this.#resting) if (until <= now) this.#resting.delete(id);
     const isFree = (id: string) => !this.#running.has(id) && !this.#resting.has(id);
@@ -57,6 +58,7 @@ export class BatchRunner {
     while (left.size > 0) {
       const [id, workspace] = await this.#nextOf(left);
       left.delete(id);
+      if (isHere && !(await isHere(workspace))) continue;
       const isFull = this.#placesTaken() >= MOST_RUNS;
       const crowding = isFull
         ? (this.#mostCrowding(workspace) ?? this.#longestRunning(workspace))
@@ -77,6 +79,15 @@ export class BatchRunner {
         crowding.run.stop();
       }
       this.#start(batch, token);
+    }
+  }
+
+  /** Stops the batches of workspaces that move. They go on in the other shard. */
+  async #leaveMoving(isHere: (workspace: string) => Promise<boolean>): Promise<void> {
+    for (const running of this.#running.values()) {
+      if (await isHere(running.workspace)) continue;
+      running.isLeaving = true;
+      running.run.stop();
     }
   }
 

@@ -28,8 +28,14 @@ interface ClaimArgs {
 }
 
 export const createBatchScript = loadScript<
-  '' | 'active' | 'file',
-  { batchKey: string; batchesKey: string; activeKey: string; filesKey: string },
+  '' | 'active' | 'file' | 'moved',
+  {
+    batchKey: string;
+    batchesKey: string;
+    activeKey: string;
+    filesKey: string;
+    fenceKey: string | undefined;
+  },
   { id: string; created: number; maxActive: number; record: string; times: string; file: string }
 >(import.meta.url, 'create-batch');
 

@@ -1,5 +1,6 @@
 /** The records of batches in Redis. */
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import type { Redis } from 'ioredis';
@@ -15,16 +16,17 @@ export class BatchStore {
   ) {}
 
   /** `active`: the workspace has the most batches under way that it may have. `file`: the input file was deleted. */
-  create(record: BatchRecord, maxActive: number): Promise<'' | 'active' | 'file'> {
+  async create(record: BatchRecord, maxActive: number): Promise<'' | 'active' | 'file'> {
     const { names } = this;
     const { id, workspace, created, inputFile } = record;
-    return createBatchScript(
+    const refused = await createBatchScript(
       this.redis,
       {
         batchKey: names.batch(id),
         batchesKey: names.batches(workspace),
         activeKey: names.activeBatches,
         filesKey: names.files(workspace),
+        fenceKey: names.fence?.(workspace),
       },
       {
         id,
@@ -35,6 +37,8 @@ export class BatchStore {
         file: inputFile,
       },
     );
+    if (refused === 'moved') throw new WorkspaceMoved();
+    return refused;
   }
 
   async find(id: string): Promise<Batch | undefined> {

@@ -15,7 +15,7 @@ import { ProviderRoom } from './provider-room.js';
 import { Quotes } from './quotes.js';
 
 export function createBatches(
-  { redis, names, clock, queue, memory }: ApiShard,
+  { redis, names, clock, queue, memory, isHere }: ApiShard,
   config: GatewayConfig,
   logger: Logger,
   cell: Cell,
@@ -29,6 +29,7 @@ export function createBatches(
     {
       ...{ store: batches, files, dispatcher, prefixes, payloads, directory, clock, logger, inboxId: id },
       leases: new BatchLeases(redis, names),
+      isHere,
       lineStore: new LineStore(redis, names),
       metrics: apiMetrics,
       handed: new ProviderBatches(redis, names),

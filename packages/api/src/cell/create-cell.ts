@@ -24,6 +24,7 @@ import type { Redis } from 'ioredis';
 import { Catalogue } from './catalogue.js';
 import { type ApiShard, createShard } from './create-shard.js';
 import { DirectoryCache } from './directory-cache.js';
+import { Homes } from './homes.js';
 import { KeyUse } from './key-use.js';
 import { ApiMetrics } from './metrics.js';
 import { Neighbours } from './neighbours.js';
@@ -71,16 +72,20 @@ export async function createCell(options: CellOptions, connections: readonly [Re
     role: 'api',
     payload: payloads.keyIds,
     pepper: digests.ids,
-    ...(options.shards > 1 ? { shards: { count: options.shards } } : {}),
+    ...(options.shards > 1 ? { shards: { count: options.shards, knowsMoves: true as const } } : {}),
   });
   const neighbours = new Neighbours(presence);
   const shards = connections.map((each, shard) =>
-    createShard(shard, each, { ...options, config, announced, neighbours, inboxId: id, control: clock }),
+    createShard(shard, each, {
+      ...{ ...options, config, announced, neighbours, inboxId: id, control: clock },
+      isAt: (workspace, shard) => homes.isAt(workspace, shard),
+    }),
   );
   await Promise.all(shards.map((shard) => shard.start()));
   const [{ queue }] = shards as [ApiShard];
   const store = new Directory(redis, names, shards);
   const directory = new DirectoryCache(store, digests);
+  const homes = new Homes(directory, config.request.deadlineMs);
   const keyUse = new KeyUse(redis, names, clock);
   const registryStore = new RegistryStore(redis, names);
   const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
@@ -119,7 +124,7 @@ export async function createCell(options: CellOptions, connections: readonly [Re
     ...{ id, names, payloads, digests, clock, added, takeUpAdded },
     findInFile: (provider: string) => live.findInFile(provider),
     ...{ shards, announced, coolDowns, circuits, presence, neighbours },
-    ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
+    ...{ store, directory, homes, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch },
   };
 }

@@ -17,6 +17,8 @@ export interface ApiShard extends Shard {
   readonly queue: ChatQueue;
   readonly inbox: Inbox;
   readonly memory: RedisMemory;
+  /** Whether the workspace lives here. Only a cell of several shards asks. */
+  isHere?: (workspace: string) => Promise<boolean>;
   /** Whether a worker takes its jobs. */
   hasWorkers(): boolean;
   /** Reads its time. One that is away is asked again later. */
@@ -30,6 +32,7 @@ export interface ApiShardParts {
   announced: AnnouncedLimits;
   neighbours: Neighbours;
   inboxId: string;
+  isAt(workspace: string, shard: number): Promise<boolean>;
   /** The cell's clock, which is that of the first shard. */
   control: RedisClock;
 }
@@ -37,9 +40,9 @@ export interface ApiShardParts {
 export function createShard(
   id: number,
   redis: Redis,
-  { cell, shards, config, announced, neighbours, inboxId, control }: ApiShardParts,
+  { cell, shards, config, announced, neighbours, inboxId, control, isAt }: ApiShardParts,
 ): ApiShard {
-  const names = namesOfShard(cell, id);
+  const names = namesOfShard(cell, id, shards);
   const clock = id === FIRST_SHARD ? control : new RedisClock(names);
   return {
     id,
@@ -49,6 +52,7 @@ export function createShard(
     queue: new ChatQueue(redis, recordParts(names, config, announced, shards > 1 ? DIVIDED : undefined)),
     inbox: new Inbox(inboxId, names),
     memory: new RedisMemory(redis, () => neighbours.apis),
+    ...(shards > 1 ? { isHere: (workspace) => isAt(workspace, id) } : {}),
     hasWorkers: () => neighbours.serves(id),
     start: () => (id === FIRST_SHARD ? Promise.resolve() : clock.synchronise(redis).catch(() => {})),
   };

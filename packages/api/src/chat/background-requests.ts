@@ -8,6 +8,7 @@ import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import { type ChatJob, jobIdOf, type ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { loadScript } from '@sluice/shared/redis/script';
@@ -19,7 +20,7 @@ const DAY_MS = 24 * HOUR_MS;
 const KEPT_HOURS = 24;
 /** A worker's answer may come a little after the deadline. A request that has none then was lost. */
 export const GRACE_MS = 60_000;
-type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full';
+type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full' | 'moved';
 /** The most requests with a deadline that a workspace may have under way. */
 const MOST_PLANNED = 10_000;
 
@@ -34,6 +35,7 @@ const beginScript = loadScript<
     underWayKey: string;
     dueKey: string;
     keyKey: string | undefined;
+    fenceKey: string | undefined;
   },
   {
     requestId: string;
@@ -97,16 +99,17 @@ export class BackgroundRequests {
   }
 
   /** Returns the id of the request that runs: with an Idempotency-Key it may be that of an earlier call. */
-  begin(
+  async begin(
     workspace: WorkspaceRecord,
     job: ChatJob,
     { bodyText, idempotencyKey }: { bodyText: string; idempotencyKey: string },
-  ): Promise<[Begun, string]> {
+  ): Promise<[Exclude<Begun, 'moved'>, string]> {
     const { requestId, deadline, acceptedAt, model } = job;
     const { id, limits } = workspace;
     const { names } = this;
     const digest = digestOfKey(idempotencyKey, workspace);
-    return beginScript(
+    const fenceKey = names.fence?.(id);
+    const [as, begun] = await beginScript(
       this.redis,
       {
         recordKey: names.idempotency(id, this.digestOf(requestId, workspace)),
@@ -116,7 +119,9 @@ export class BackgroundRequests {
         allKey: names.requests(id, 'all'),
         underWayKey: names.requests(id, 'in_progress'),
         dueKey: names.requestsDue,
-        keyKey: digest === '' ? undefined : names.idempotency(id, digest),
+        // A key that follows needs one here.
+        keyKey: digest === '' ? fenceKey : names.idempotency(id, digest),
+        fenceKey,
       },
       {
         requestId,
@@ -131,6 +136,8 @@ export class BackgroundRequests {
         fingerprints: this.payloads.fingerprints(bodyText),
       },
     );
+    if (as === 'moved') throw new WorkspaceMoved();
+    return [as, begun];
   }
 
   /** Forgets a request that was not settled, and frees its Idempotency-Key. False: it is on a queue after all. */

@@ -1,7 +1,7 @@
 /** Builds the files of workspaces. */
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
-import type { Shard } from '@sluice/shared/redis/shard';
 import type { Cell } from '../cell/create-cell.js';
+import type { ApiShard } from '../cell/create-shard.js';
 import { FileRecords } from './file-records.js';
 import { Files } from './files.js';
 import { SealedFiles } from './sealed-files.js';
@@ -9,7 +9,7 @@ import type { ObjectStore } from './store.js';
 
 /** `heldObjects`: what batches under way read. */
 export function createFiles(
-  { redis, names, clock }: Shard,
+  { redis, names, clock, isHere }: ApiShard,
   { maxBytesPerWorkspace, maxFilesPerWorkspace }: GatewayConfig['files'],
   store: ObjectStore,
   { payloads }: Cell,
@@ -17,5 +17,5 @@ export function createFiles(
 ): Files {
   const quota = { maxBytes: maxBytesPerWorkspace, maxFiles: maxFilesPerWorkspace };
   const records = new FileRecords(redis, names, payloads, quota);
-  return new Files(records, new SealedFiles(store, payloads), clock, heldObjects);
+  return new Files(records, new SealedFiles(store, payloads), clock, heldObjects, isHere);
 }

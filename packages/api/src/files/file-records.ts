@@ -4,6 +4,7 @@
  * the caller gave the file is sealed in the record, because it may tell as much as a prompt.
  */
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import { FILE_PURPOSES, type ShardNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { loadScript } from '@sluice/shared/redis/script';
@@ -45,8 +46,13 @@ interface StoredFileKeys extends FileKeys {
 }
 
 const addScript = loadScript<
-  '' | 'bytes' | 'files',
-  StoredFileKeys,
+  '' | 'bytes' | 'files' | 'moved',
+  FileKeys & {
+    objectsKey: string;
+    orderKey: string;
+    purposeOrderKey: string;
+    fenceKey: string | undefined;
+  },
   FileQuota & {
     id: string;
     record: string;
@@ -87,14 +93,22 @@ export class FileRecords {
   }
 
   /** Returns the quota that the file would exceed, if any. */
-  add(
+  async add(
     workspace: string,
     record: FileRecord,
     { maxBytes, maxFiles }: FileQuota,
   ): Promise<'' | 'bytes' | 'files'> {
     const { id, bytes, object, created, expires } = record;
     const filename = this.payloads.seal(record.filename, nameContext(workspace, id));
-    return addScript(this.redis, this.#storedKeys(workspace, record.purpose), {
+    const { names } = this;
+    const keys = {
+      ...this.#keys(workspace),
+      objectsKey: names.fileObjects,
+      orderKey: names.fileOrder(workspace),
+      purposeOrderKey: names.fileOrder(workspace, record.purpose),
+      fenceKey: names.fence?.(workspace),
+    };
+    const exceeded = await addScript(this.redis, keys, {
       id,
       record: JSON.stringify({ ...record, filename }),
       bytes,
@@ -104,6 +118,8 @@ export class FileRecords {
       maxBytes,
       maxFiles,
     });
+    if (exceeded === 'moved') throw new WorkspaceMoved();
+    return exceeded;
   }
 
   async find(workspace: string, id: string): Promise<FileRecord | undefined> {

@@ -40,6 +40,8 @@ export class Files {
     private readonly clock: Clock,
     /** The objects that batches under way read. Their bytes stay, although the files may be deleted or expired. */
     private readonly heldObjects: () => Promise<ReadonlySet<string>>,
+    /** Whether the workspace lives in this shard. One that has moved has taken its objects along. */
+    private readonly isHere?: (workspace: string) => Promise<boolean>,
   ) {}
 
   /**
@@ -138,7 +140,7 @@ export class Files {
 
   /** Removes the objects that are due. Several api processes may do it at once. */
   async removeDue(): Promise<void> {
-    const due = await this.records.dueObjects(this.clock.now());
+    const due = await this.#ofHere(await this.records.dueObjects(this.clock.now()));
     if (due.length === 0) return;
     for (const object of due) {
       const [workspace = '', id = ''] = object.split('/');
@@ -151,6 +153,17 @@ export class Files {
       if (held.has(object)) await this.records.putOff(object, this.clock.now() + HELD_FOR_MS);
       else await this.discard({ object });
     }
+  }
+
+  /** A process that stood still while its workspace moved may have listed an object here that is a file elsewhere. */
+  async #ofHere(objects: string[]): Promise<string[]> {
+    if (!this.isHere) return objects;
+    const here: string[] = [];
+    for (const object of objects) {
+      if (await this.isHere(object.split('/')[0] ?? '')) here.push(object);
+      else await this.records.forgetObject(object);
+    }
+    return here;
   }
 }
 

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import { UnreadablePayload } from '@sluice/shared/queue/payload';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import { FILE_PURPOSES } from '@sluice/shared/redis/key-names';
 import type { Middleware } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
@@ -42,8 +43,12 @@ export interface FileObject {
   status_details: null;
 }
 
-/** `places`: for the uploads of all shards. */
-export function createFilesRoutes(parts: FilesParts, places = new UploadPlaces()) {
+/** `places`: for the uploads of all shards. `filesOf`: where the workspace is when it has moved during the upload. */
+export function createFilesRoutes(
+  parts: FilesParts,
+  places = new UploadPlaces(),
+  filesOf: (workspace: string) => Promise<Files | undefined> = async () => undefined,
+) {
   const { files, directory, maxFileBytes, idleMs } = parts;
 
   const upload: Middleware<Authenticated> = async (ctx) => {
@@ -68,7 +73,12 @@ export function createFilesRoutes(parts: FilesParts, places = new UploadPlaces()
         // An upload may take longer than it takes to delete the workspace, and to make another one of its id.
         if (owner?.created !== (await directory.findWorkspace(workspace))?.created)
           throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
-        const record = await files.keep(workspace, stored, { filename, purpose: 'batch', expiresInMs });
+        const file = { filename, purpose: 'batch', expiresInMs } as const;
+        const record = await files.keep(workspace, stored, file).catch(async (error) => {
+          const elsewhere = error instanceof WorkspaceMoved && (await filesOf(workspace));
+          if (!elsewhere) throw error;
+          return elsewhere.keep(workspace, stored, file);
+        });
         ctx.body = toFileObject(record);
       } catch (error) {
         await files.discard(stored);

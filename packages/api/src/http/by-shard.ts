@@ -2,11 +2,14 @@
  * Picks what serves a request by the shard of its workspace. In a cell of one shard nothing is picked, and a request takes no
  * other way than without shards.
  */
+import { isLeaving } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import { isRedisAway, isRedisFull } from '@sluice/shared/redis/away';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { Next, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { Homes } from '../cell/homes.js';
 import type { Authenticated } from './authenticate.js';
 
 type Serve<State> = (ctx: ParameterizedContext<State>, next: Next) => unknown;
@@ -21,6 +24,7 @@ const RETRY_AFTER_MS = 1_000;
 export function createByShard<Routes>(
   all: readonly Routes[],
   directory: Pick<DirectoryCache, 'knownWorkspace' | 'findWorkspace'>,
+  homes: Pick<Homes, 'wait'>,
 ) {
   return <State extends Authenticated>(routeOf: (routes: Routes) => Serve<State>): Last<State> => {
     const serving = all.map(routeOf);
@@ -28,19 +32,35 @@ export function createByShard<Routes>(
     if (only && serving.length === 1) return only as Last<State>;
     return async (ctx) => {
       const { workspace: id } = ctx.state.key;
-      const workspace = directory.knownWorkspace(id) ?? (await directory.findWorkspace(id));
-      const shard = workspace?.shard ?? FIRST_SHARD;
-      const serve = serving[shard];
-      if (!serve) throw away(`This process does not know shard ${shard} of the gateway.`);
-      try {
-        await serve(ctx, nobody);
-      } catch (error) {
-        if (isRedisAway(error) && !isRedisFull(error))
-          throw away(`Shard ${shard} of the gateway cannot be reached.`);
-        throw error;
+      let workspace = directory.knownWorkspace(id) ?? (await directory.findWorkspace(id));
+      for (;;) {
+        if (workspace && isLeaving(workspace)) {
+          workspace = await homes.wait(id);
+          if (ctx.req.destroyed && ctx.res.destroyed) throw hungUp();
+        }
+        const shard = workspace?.shard ?? FIRST_SHARD;
+        const serve = serving[shard];
+        if (!serve) throw away(`This process does not know shard ${shard} of the gateway.`);
+        try {
+          await serve(ctx, nobody);
+          return;
+        } catch (error) {
+          // Nothing was begun for the request, and its body is in memory.
+          if (error instanceof WorkspaceMoved) {
+            workspace = await homes.wait(id);
+            continue;
+          }
+          if (isRedisAway(error) && !isRedisFull(error))
+            throw away(`Shard ${shard} of the gateway cannot be reached.`);
+          throw error;
+        }
       }
     };
   };
+}
+
+function hungUp(): GatewayError {
+  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
 function away(message: string): GatewayError {

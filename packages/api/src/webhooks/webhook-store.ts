@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { EventType } from '@sluice/shared/contract/webhook';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -28,10 +29,11 @@ interface StoredWebhook extends Omit<Webhook, 'url' | 'secret'> {
 
 const SECRET_BYTES = 32;
 
-const addScript = loadScript<0 | 1, { webhooksKey: string }, { most: number; id: string; webhook: string }>(
-  import.meta.url,
-  'add-webhook',
-);
+const addScript = loadScript<
+  -1 | 0 | 1,
+  { webhooksKey: string; fenceKey: string | undefined },
+  { most: number; id: string; webhook: string }
+>(import.meta.url, 'add-webhook');
 
 export class WebhookStore {
   constructor(
@@ -49,8 +51,12 @@ export class WebhookStore {
     const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
     const webhook = { ...input, id: `wh_${makeRequestId()}`, secret };
     const stored = JSON.stringify(this.#seal(workspace, webhook));
-    const keys = { webhooksKey: this.names.webhooks(workspace) };
+    const keys = {
+      webhooksKey: this.names.webhooks(workspace),
+      fenceKey: this.names.fence?.(workspace),
+    };
     const added = await addScript(this.redis, keys, { most, id: webhook.id, webhook: stored });
+    if (added === -1) throw new WorkspaceMoved();
     return added === 1 ? webhook : undefined;
   }
 

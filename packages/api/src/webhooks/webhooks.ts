@@ -26,6 +26,8 @@ import { TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js'
 export const LOOK_FOR_EVENTS_EVERY_MS = 1_000;
 const QUEUE = 'webhooks';
 const AT_ONCE = 100;
+/** A workspace has no more deliveries (lua/add-delivery.lua). */
+const MOST_TAKEN_UP = 1_000;
 const HOLDS_MS = 10_000;
 /** The messages of a process that are under way, and those of one workspace. They only wait for an answer. */
 const MOST = 200;
@@ -168,6 +170,16 @@ export class Webhooks {
     );
     if (!isPromoted) await this.#enqueue(workspace, delivery.id);
     return again;
+  }
+
+  /** Takes up the deliveries of a workspace that has come from another shard. */
+  async takeUp(workspace: string): Promise<void> {
+    const now = this.parts.clock.now();
+    for (const { id, state, nextAt } of await this.parts.deliveries.list(workspace, MOST_TAKEN_UP)) {
+      if (state !== 'waiting') continue;
+      const delay = Math.max(0, Math.round((nextAt ?? now) - now));
+      await this.#queue.add('deliver', { workspace, delivery: id }, { jobId: id, delay });
+    }
   }
 
   async #spread(fields: readonly string[]): Promise<void> {

@@ -46,8 +46,8 @@ export class AdminClient {
     return (await this.get<{ data: T[] }>(path, query)).data;
   }
 
-  async send<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await this.#call(method, path, AbortSignal.timeout(TIMEOUT_MS), body);
+  async send<T>(method: string, path: string, body?: unknown, moreMs = 0): Promise<T> {
+    const response = await this.#call(method, path, AbortSignal.timeout(TIMEOUT_MS + moreMs), body);
     return (await this.#json(response)) as T;
   }
 

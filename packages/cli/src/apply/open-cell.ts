@@ -30,7 +30,7 @@ export async function openCell({ redisUrl: address, cell, shards: count }: CellA
     const clock = new RedisClock(names);
     await clock.synchronise(redis);
     const shards = ids.map(
-      (id): ShardKeys => ({ id, redis: connections[id] ?? redis, names: namesOfShard(cell, id) }),
+      (id): ShardKeys => ({ id, redis: connections[id] ?? redis, names: namesOfShard(cell, id, count) }),
     );
     return { redis, names, clock, shards, close };
   } catch (error) {

@@ -71,6 +71,11 @@ export function parseCount(text: string): number {
   return Number(text);
 }
 
+export function parseShard(text: string): number {
+  if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('Write the number of a shard, from 0.');
+  return Number(text);
+}
+
 export function parseAmount(text: string): number {
   if (!/^\d{1,9}(\.\d{1,12})?$/.test(text)) throw new InvalidArgumentError('Write a number such as 0.15.');
   return Number(text);

@@ -1,7 +1,7 @@
 import type { ConcurrencyReason, FoundReason, ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
-import { count, duration, fromNow, whole } from '../output/format.js';
+import { count, duration, fromNow, megabytes, whole } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { table } from '../output/table.js';
 import { withExamples } from './examples.js';
@@ -154,10 +154,6 @@ function coolDownText({ cool_downs }: ProviderStatus): string {
       return `${model ?? 'all models'}${tier} for ${duration(Math.max(0, remaining_ms))}`;
     })
     .join(', ');
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 function redisText(redis: NonNullable<Status['redis']>): string {

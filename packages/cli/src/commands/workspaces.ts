@@ -1,11 +1,12 @@
 import type { DeletedWorkspace, ErasedUser, Workspace, WorkspaceState } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
-import { orWord } from '../arguments/parse-arguments.js';
+import { orWord, parseDuration, parseShard } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
+import { movedText, moveWorkspace, WAIT_HELP } from './move-workspace.js';
 
 const MODELS_HELP =
   'routes and model ids that callers may use, with commas, * for any characters; all: every one';
@@ -112,6 +113,22 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       const { log_entries, ledger_rows, id_free_at } = deleted.erased;
       return `Deleted workspace ${id}, ${log_entries} log entries and ${ledger_rows} ledger rows. Its id is free from ${moment(id_free_at)} on.`;
     });
+  });
+
+  withExamples(
+    workspaces
+      .command('move')
+      .description(
+        'Move a workspace to another shard. Its new requests wait until those that run have ended, and none fails.',
+      )
+      .argument('<workspace>', 'id of the workspace')
+      .requiredOption('--to <shard>', 'number of the shard', parseShard)
+      .option('--wait <time>', WAIT_HELP, parseDuration),
+    'workspaces move team-a --to 3',
+    'workspaces move team-a --to 3 --wait 2m',
+  ).action(async (id: string, { to, wait }: { to: number; wait?: number }) => {
+    const moved = await moveWorkspace(cli, id, to, wait);
+    cli.show(moved, () => movedText(moved));
   });
 
   withExamples(

@@ -39,3 +39,7 @@ export function whole(number: number | null | undefined): string {
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${whole(number)} ${number === 1 ? one : many}`;
 }
+
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

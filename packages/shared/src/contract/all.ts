@@ -18,6 +18,7 @@ export * from './provider-info.js';
 export * from './query.js';
 export * from './reconciliation.js';
 export * from './route.js';
+export * from './shard.js';
 export * from './spend.js';
 export * from './status.js';
 export * from './structs.js';

@@ -19,6 +19,7 @@ const workspaceFields = {
   created_at: moment,
   models,
   limits,
+  shard: s.optional(s.whole()).about('Where it lives. Absent: in the first or only one.'),
 };
 export const workspace = s.component('Workspace', workspaceFields);
 export type Workspace = s.Infer<typeof workspace>;

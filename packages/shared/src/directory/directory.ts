@@ -24,6 +24,24 @@ export interface WorkspaceRecord {
   limits: LimitsConfig;
   /** The shard that has its requests. Absent: the first. */
   shard?: number;
+  /** It moves to another shard (docs/adr/0046), or has just moved. */
+  move?: WorkspaceMove;
+}
+
+export interface WorkspaceMove {
+  from: number;
+  to: number;
+  /** `copying`: callers wait until its keys are in the other shard. `cleaning`: it lives there, and they leave the first. */
+  step: 'copying' | 'cleaning';
+  /** When it began, in the cell's time. */
+  since: number;
+  /** The number of the attempt. A later attempt takes over from an earlier one, whose process may have died. */
+  attempt: number;
+}
+
+/** Callers of such a workspace wait. */
+export function isLeaving({ move }: Pick<WorkspaceRecord, 'move'>): boolean {
+  return move?.step === 'copying';
 }
 
 export interface KeyRecord extends KeyPriority {
@@ -170,7 +188,7 @@ export class Directory {
   /** False when a workspace of this id exists, or the id is still that of a deleted one. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
     if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
-    const placed = this.#place(workspace);
+    const placed = await this.#place(workspace);
     // Requests of a deleted workspace of this id may have been booked after the deletion.
     const { redis, names } = this.#shardOf(placed);
     await eraseState(redis, names, workspace.id);
@@ -188,6 +206,16 @@ export class Directory {
   async freeId(id: string, now: number): Promise<void> {
     await this.#eraseHistory(id, now);
     await this.#change('', [this.#deletedEdit(id, null)]);
+  }
+
+  /** Those that get no new workspaces. */
+  async closedShards(): Promise<ReadonlySet<number>> {
+    return new Set((await this.redis.smembers(this.names.closedShards)).map(Number));
+  }
+
+  async openShard(shard: number, isOpen: boolean): Promise<void> {
+    if (isOpen) await this.redis.srem(this.names.closedShards, shard);
+    else await this.redis.sadd(this.names.closedShards, shard);
   }
 
   /** Undefined when no workspace has this id. Two simultaneous changes are both made. */
@@ -341,9 +369,13 @@ export class Directory {
   }
 
   /** In a cell of one shard no record says so. */
-  #place(workspace: WorkspaceRecord): WorkspaceRecord {
+  async #place(workspace: WorkspaceRecord): Promise<WorkspaceRecord> {
     const known = Math.min(this.known(), this.shards.length);
-    return known > 1 ? { ...workspace, shard: shardFor(workspace.id, known) } : workspace;
+    if (known <= 1) return workspace;
+    const closed = await this.closedShards();
+    const open = this.shards.map(({ id }) => id).filter((id) => id < known && !closed.has(id));
+    // Somebody who has closed all of them gets workspaces all the same.
+    return { ...workspace, shard: open[shardFor(workspace.id, open.length || 1)] ?? FIRST_SHARD };
   }
 
   #shardOf({ shard = FIRST_SHARD }: WorkspaceRecord): ShardKeys {

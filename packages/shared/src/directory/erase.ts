@@ -38,6 +38,7 @@ export async function eraseState(redis: Redis, names: ShardNames, workspace: str
     names.webhooks(workspace),
     names.webhookDeliveries(workspace),
     names.webhookOrder(workspace),
+    ...(names.fence ? [names.fence(workspace)] : []),
   );
   await cancelRequests(redis, names, workspace);
   await eraseFiles(redis, names, workspace);

@@ -23,7 +23,11 @@ export interface ProcessInfo {
   /** The protocols that the process speaks. Absent for an older version that did not announce them. */
   protocols?: Protocols;
   /** The shards that the process knows, and those whose jobs it takes. Absent: the first. */
-  shards?: { count: number; served?: number[] };
+  shards?: {
+    count: number;
+    served?: number[];
+    /** It notices that a workspace has moved to another shard. */ knowsMoves?: true;
+  };
   /** The problems that keep the process from its work. Absent for an older version that did not announce them. */
   problems?: string[];
   seenAt: number;

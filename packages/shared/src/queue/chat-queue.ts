@@ -41,7 +41,9 @@ import {
   keepResponseScript,
   LAPSED,
   LARGE_REQUEST,
+  listJobsScript,
   lookScript,
+  MOVED,
   type MoveKeys,
   type MoveResult,
   missingScript,
@@ -69,6 +71,7 @@ import {
   stamp,
 } from './settle.js';
 import { lapsesAt, reservationOf } from './workspace-limits.js';
+import { WorkspaceMoved } from './workspace-moved.js';
 
 const LARGE_GRACE_MS = 60_000;
 /** The most requests of a part, and their bytes. A part is in Redis twice until the provider has it. */
@@ -115,8 +118,14 @@ export class ChatQueue {
   }
 
   /** Adds a job that Redis may have lost, unless its request has been settled after all. */
-  addAgain(job: ChatJob): Promise<number | 'added' | 'settled' | 'lapsed'> {
-    return this.#add(job, undefined, true);
+  async addAgain(job: ChatJob): Promise<number | 'added' | 'settled' | 'lapsed'> {
+    try {
+      return await this.#add(job, undefined, true);
+    } catch (error) {
+      // Its workspace moves only when nothing is under way, so it was settled.
+      if (error instanceof WorkspaceMoved) return 'settled';
+      throw error;
+    }
   }
 
   /** Takes away the large request of a job that was not added after all. */
@@ -181,6 +190,11 @@ export class ChatQueue {
     const job = JSON.parse(data) as ChatJob;
     job.request = request ?? (await this.redis.getBuffer(jobKey + LARGE_REQUEST)) ?? '';
     return { job, starts: Number(starts ?? 0), ...(at ? { at } : {}) };
+  }
+
+  /** The keys of all jobs of these providers, at one moment. */
+  listJobs(providers: readonly string[]): Promise<string[]> {
+    return listJobsScript(this.redis, { queues: providers.map((provider) => this.#of(provider).prefix) }, {});
   }
 
   /** How many jobs run before this one, itself included. 0: it runs. Negative: it waits for this moment first. */
@@ -457,15 +471,19 @@ export class ChatQueue {
   async #add(job: ChatJob, most: number | undefined, mayBeSettled: boolean, reserved?: number) {
     // This command is sent just before the script, in one write.
     const kept = this.#keepLarge(job);
-    const settledKey = mayBeSettled ? this.parts.names.settled(job.requestId) : undefined;
+    const { names } = this.parts;
+    const fenceKey = names.fence?.(job.workspace);
+    // A key that follows needs one here. Nothing is ever under this one.
+    const unsettled = fenceKey && names.settled('');
+    const settledKey = mayBeSettled ? names.settled(job.requestId) : unsettled;
     const keys = { queue: this.#prefixOf(job), settledKey };
     const args = this.#addArgs(job, most);
     const adding =
       reserved === undefined
-        ? addScript(this.redis, keys, args)
+        ? addScript(this.redis, { ...keys, fenceKey }, args)
         : addReservedScript(
             this.redis,
-            { ...keys, reservationsKey: this.parts.names.reservations(job.workspace) },
+            { ...keys, reservationsKey: names.reservations(job.workspace) },
             {
               ...args,
               reservation: reservationOf(job.requestId, reserved, job.held),
@@ -475,6 +493,7 @@ export class ChatQueue {
     const [added] = await Promise.all([adding, kept]);
     if (added === ALREADY_SETTLED) return 'settled';
     if (added === LAPSED) return 'lapsed';
+    if (added === MOVED) throw new WorkspaceMoved();
     return added === ADDED ? 'added' : added;
   }
 

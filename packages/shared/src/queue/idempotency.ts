@@ -24,6 +24,7 @@ import type { WorkspaceRecord } from '../directory/directory.js';
 import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
+import { WorkspaceMoved } from './workspace-moved.js';
 
 /** An unanswered record blocks its key until the request's deadline and at most this much longer. */
 const GRACE_MS = 60_000;
@@ -82,7 +83,7 @@ type Found = [as: string, second?: string, third?: string, fourth?: string];
 
 const admitScript = loadScript<
   Found,
-  { key: string; outcomeKey: string },
+  { key: string; outcomeKey: string; fenceKey: string | undefined },
   {
     requestId: string;
     inbox: string;
@@ -134,6 +135,7 @@ export class Idempotency {
       {
         key: this.names.idempotency(workspace, digest),
         outcomeKey: this.names.outcome(leader?.requestId ?? requestId),
+        fenceKey: this.names.fence?.(workspace),
       },
       {
         requestId,
@@ -157,6 +159,8 @@ export class Idempotency {
       case 'crowded':
       case 'lost':
         return { as };
+      case 'moved':
+        throw new WorkspaceMoved();
       default:
         return { as: 'new' };
     }

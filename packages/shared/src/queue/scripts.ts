@@ -24,6 +24,8 @@ export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
 /** `addReservedScript` also returns this, when what was reserved for the request has lapsed. */
 export const LAPSED = -3;
+/** `addScript` also returns this, when the workspace has left the shard. */
+export const MOVED = -4;
 
 const CONSTANTS = {
   LARGE_REQUEST,
@@ -32,6 +34,7 @@ const CONSTANTS = {
   ADDED,
   ALREADY_SETTLED,
   LAPSED,
+  MOVED,
   DISPLACED_STAYS,
   INBOX_TTL_MS,
   LONGEST_COOL_DOWN_MS,
@@ -111,12 +114,17 @@ function load<Result, Keys extends NamedKeys<Keys>, Args extends NamedArgs<Args>
 
 // --- The api's side ---
 
-export const addScript = load<number, QueueKeys & { settledKey: string | undefined }, AddArgs>('add');
+export const addScript = load<
+  number,
+  QueueKeys & { settledKey: string | undefined; fenceKey: string | undefined },
+  AddArgs
+>('add');
 export const addReservedScript = load<
   number,
   QueueKeys & { reservationsKey: string; settledKey: string | undefined },
   AddArgs & { reservation: string; lapsesAt: number }
 >('add-reserved');
+export const listJobsScript = load<string[], { queues: readonly string[] }>('list-jobs');
 export const withdrawScript = load<
   WithdrawResult,
   QueueKeys & { settledKey: string },

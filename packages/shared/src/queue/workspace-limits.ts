@@ -29,6 +29,7 @@ import {
   type Spender,
   toBudgetPicodollars,
 } from './budgets.js';
+import { WorkspaceMoved } from './workspace-moved.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
 /** The `retry-after` when others hold what is needed. A call takes about this long. */
@@ -72,6 +73,7 @@ type Lack = readonly [place: number, spent: string, estimated: string, reserved:
 type AdmitResult =
   | [as: '' | 'wait', turnMs: number]
   | [as: 'per_minute', place: 0, ms: string]
+  | [as: 'moved', place: 0]
   | [as: string, ...lack: Lack];
 
 interface RoomKeys {
@@ -84,7 +86,7 @@ interface RoomKeys {
 
 const admitScript = loadScript<
   AdmitResult,
-  RoomKeys & { timesKey: string },
+  RoomKeys & { timesKey: string; fenceKey: string | undefined },
   { perMinute: number; mostWaitMs: number; again: number; last: number; wantText: string }
 >(import.meta.url, 'admit-limited');
 
@@ -171,7 +173,11 @@ export class WorkspaceLimits {
     };
     const result = await admitScript(
       this.redis,
-      { ...this.#keys(workspace), timesKey: names.requestTimes(workspace) },
+      {
+        ...this.#keys(workspace),
+        timesKey: names.requestTimes(workspace),
+        fenceKey: names.fence?.(workspace),
+      },
       {
         perMinute: requestsPerMinute,
         mostWaitMs: Math.max(0, Math.floor(mostWaitMs)),
@@ -182,6 +188,7 @@ export class WorkspaceLimits {
     );
     const [as, place, ...state] = result;
     if (as === '') return { as: 'admitted', reserved, held, turnMs: place };
+    if (as === 'moved') throw new WorkspaceMoved();
     if (as === 'wait') return { as: 'waits', reserved, held, turnMs: place };
     const counter = counters[place - 1];
     const error = refusal(as, state as string[], request, limits, counter);

@@ -79,6 +79,12 @@ export interface ControlNames {
   processes: string;
   /** How many shards the cell has. Absent: one. All users of deploy/redis may write it. */
   shardCount: string;
+  /** The shards that get no new workspaces. */
+  closedShards: string;
+  /** Counts the attempts to move a workspace to another shard. Each has a number of its own. */
+  moveCount: string;
+  /** Held by the process that moves the workspace. */
+  moveLease(workspace: string): string;
   /** Whom an unused sign-in link signs in, by the digest of its secret. Ten minutes. */
   signInLink(digest: string): string;
   /** Digest of a session's secret → who is signed in, and until when. */
@@ -93,6 +99,12 @@ export interface ControlNames {
 
 /** The keys of the requests of some workspaces. One request has all its keys in one shard. */
 export interface ShardNames {
+  /**
+   * `<move>:closed`: the workspace has left this shard by that move, is leaving, or is not here yet. `<move>:open`: it came here.
+   * Absent: it has not moved. Every script that begins something for a workspace looks here. Only a cell of several shards
+   * has the name.
+   */
+  fence?(workspace: string): string;
   /** Prefix that BullMQ puts before `:<queue>:<key>`. */
   queuePrefix: string;
   /**
@@ -255,6 +267,9 @@ export function controlNames(cell: string): ControlNames {
     addedProviders: `${prefix}:added-providers`,
     processes: `${prefix}:processes`,
     shardCount: `${prefix}:queue:shard-count`,
+    closedShards: `${prefix}:closed-shards`,
+    moveCount: `${prefix}:move-count`,
+    moveLease: (workspace) => `${prefix}:move-lease:${workspace}`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
     sessions: `${prefix}:sessions`,
     adminTokens: `${prefix}:admin-tokens`,

@@ -58,8 +58,11 @@ function partOfSlots(tag: string): number {
   return (crc & ((1 << SLOT_BITS) - 1)) >> (SLOT_BITS - PART_BITS);
 }
 
-export function namesOfShard(cell: string, id: number): ShardNames {
-  return shardNames(shardTag(cell, id));
+/** `shards`: how many the cell has, for those who begin something for a workspace that may have moved. */
+export function namesOfShard(cell: string, id: number, shards = 1): ShardNames {
+  const tag = shardTag(cell, id);
+  const names = shardNames(tag);
+  return shards > 1 ? { ...names, fence: (workspace) => `{${tag}}:moved:${workspace}` } : names;
 }
 
 /** The shard of a workspace that has none in its record. */

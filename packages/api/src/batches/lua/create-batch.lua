@@ -1,11 +1,12 @@
 -- Creates a batch. The oldest finished ones make room. A file that was deleted meanwhile gets no batch, because its bytes may
 -- be removed at any moment.
--- KEYS: batchKey, batchesKey, activeKey, filesKey
+-- KEYS: batchKey, batchesKey, activeKey, filesKey, fenceKey?
 -- ARGV: id, created, maxActive, record, times, file
 
 -- How many finished batches of a workspace are remembered.
 local MOST_REMEMBERED = 1000
 
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return 'moved' end
 if redis.call('HEXISTS', filesKey, file) == 0 then return 'file' end
 local prefix = string.sub(batchKey, 1, -#id - 1)
 local ids = redis.call('ZRANGE', batchesKey, 0, -1)

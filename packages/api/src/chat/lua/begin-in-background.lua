@@ -4,7 +4,7 @@
 -- A request is `known` when it has been answered or is in a job, and only then: whoever is told so gets an answer. For a
 -- moment a request is begun and in no job yet (`beginning`). If that lasts, its process has died or was stopped, and the key
 -- is free. The request that did not get to a queue is marked as settled, so that its process cannot queue it later.
--- KEYS: recordKey, webhooksKey, markKey, clockKey, allKey, underWayKey, dueKey, keyKey?
+-- KEYS: recordKey, webhooksKey, markKey, clockKey, allKey, underWayKey, dueKey, keyKey?, fenceKey?
 -- ARGV: requestId, deadline, ttl, workspace, jobs, digest, model, keptMs, most, fingerprints...
 -- INCLUDE: ../../../../shared/src/redis/lua/parts/read-clock.lua
 -- INCLUDE: ../../../../shared/src/queue/lua/parts/list-end.lua
@@ -12,6 +12,8 @@
 -- An api process that has begun a request puts it on a queue within this time, unless it has died or was stopped.
 local QUEUED_WITHIN_MS = 15000
 
+if digest == '' then keyKey = nil end
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return {'moved', ''} end
 if most ~= '' and redis.call('ZCARD', underWayKey) >= tonumber(most) then return {'full', ''} end
 if keyKey then
   local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))

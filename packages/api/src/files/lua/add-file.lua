@@ -1,7 +1,9 @@
--- Adds a file, unless it would exceed a quota of the workspace. Returns that quota.
--- KEYS: filesKey, bytesKey, orderBytesKey, objectsKey, orderKeys...
+-- Adds a file, unless it would exceed a quota of the workspace. Returns that quota, or `moved` when the workspace has left the
+-- shard.
+-- KEYS: filesKey, bytesKey, orderBytesKey, objectsKey, orderKey, purposeOrderKey, fenceKey?
 -- ARGV: id, record, bytes, object, created, expires, maxBytes, maxFiles
 
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return 'moved' end
 if redis.call('HEXISTS', filesKey, id) == 1 then
   redis.call('ZADD', objectsKey, expires, object)
   return ''
@@ -12,5 +14,6 @@ redis.call('HSET', filesKey, id, record)
 redis.call('INCRBY', bytesKey, bytes)
 redis.call('INCRBY', orderBytesKey, bytes)
 redis.call('ZADD', objectsKey, expires, object)
-for i = orderKeys, #KEYS do redis.call('ZADD', KEYS[i], created, id) end
+redis.call('ZADD', orderKey, created, id)
+redis.call('ZADD', purposeOrderKey, created, id)
 return ''

@@ -1,7 +1,8 @@
--- Adds a webhook. 0: the workspace has the most that it may have.
--- KEYS: webhooksKey
+-- Adds a webhook. 0: the workspace has the most that it may have. -1: it has left the shard.
+-- KEYS: webhooksKey, fenceKey?
 -- ARGV: most, id, webhook
 
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return -1 end
 if redis.call('HLEN', webhooksKey) >= tonumber(most) then return 0 end
 redis.call('HSET', webhooksKey, id, webhook)
 return 1

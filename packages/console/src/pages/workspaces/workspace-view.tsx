@@ -70,6 +70,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
       intro={
         <>
           {workspace.name === id ? '' : `${workspace.name}. `}A workspace since {date(workspace.created_at)}.{' '}
+          {workspace.shard === undefined ? '' : `It lives in shard ${workspace.shard}. `}
           <a href="#/workspaces">All workspaces</a>
         </>
       }

@@ -7,4 +7,7 @@
 -- KEYS: queue, reservationsKey, settledKey?
 -- ARGV: reservation, lapsesAt, jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate,
 --   atCall, plan?
+
+-- A workspace that has left the shard has no reservation here.
+local fenceKey
 -- INCLUDE: parts/add.lua

@@ -1,6 +1,6 @@
 -- Makes a reservation, or says which limit of the workspace refuses the request, or lets it wait (queue/workspace-limits.ts).
 -- `want` says what is asked for. `again`: the request has waited. `last`: it does not wait any longer.
--- KEYS: timesKey, reservationsKey, reservedKey, spentKey, clockKey, money
+-- KEYS: timesKey, reservationsKey, reservedKey, spentKey, clockKey, money, fenceKey?
 -- ARGV: perMinute, mostWaitMs, again, last, wantText
 -- INCLUDE: ../../redis/lua/parts/read-clock.lua
 -- INCLUDE: parts/room.lua
@@ -12,6 +12,10 @@ local FURTHEST_TURN_MS = 3600000
 
 perMinute, mostWaitMs = tonumber(perMinute), tonumber(mostWaitMs)
 local want = cjson.decode(wantText)
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then
+  -- A request that has waited may have got its place just before.
+  if again ~= '1' or not redis.call('ZSCORE', reservationsKey, want.reservation) then return {'moved', 0} end
+end
 
 -- The reservations of requests whose processes have died.
 local lapsedOf = ''

@@ -3,6 +3,10 @@
 share, class = tonumber(share), tonumber(class)
 local jobKey = queue .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ADDED end
+if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then
+  redis.call('DEL', jobKey .. LARGE_REQUEST)
+  return MOVED
+end
 if settledKey and redis.call('EXISTS', settledKey) == 1 then
   redis.call('DEL', jobKey .. LARGE_REQUEST)
   return ALREADY_SETTLED
