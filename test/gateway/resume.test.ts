@@ -134,7 +134,7 @@ const STEPS = {
 } as const;
 type Step = keyof typeof STEPS;
 
-test.serial('a worker dies at each step of a call: only the steps before the id is written cost a call', async (t) => {
+test.serial('at whichever step a worker dies, a call whose id is written is not made again', async (t) => {
   const { simulator, redis } = gateway;
   const answers = {} as Record<Step, Promise<ChatAnswer>>;
   const begin = async (step: Step, model = 'resumed') => {
