@@ -47,7 +47,10 @@ test.before(async () => {
       patient: { routes, limits: { time_zone, budgets: [day('key', 0.0039)] } },
       thrifty: {
         routes,
-        limits: { time_zone, budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })] },
+        limits: {
+          time_zone,
+          budgets: [day('workspace', 0.0018, { when_spent: { route: 'cheap', usd: 0.0014 } })],
+        },
       },
       batched: { routes, limits: { time_zone, when_full: 'refuse', budgets: [day('key', 0.0039)] } },
       learned: {
