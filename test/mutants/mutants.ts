@@ -288,6 +288,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'x-gateway-modell'",
   },
   {
+    test: 'gateway/deadlines',
+    file: 'packages/api/src/chat/lua/begin-in-background.lua',
+    from: 'held + bytes > tonumber(mostBytes)',
+    to: 'false',
+  },
+  {
+    test: 'gateway/deadlines',
+    file: 'packages/shared/src/queue/lua/parts/list-end.lua',
+    from: "redis.call('HINCRBY', bytesKey, 'sum', -bytes)",
+    to: 'tonumber(bytes)',
+  },
+  {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/wait-again.lua',
     from: "if isCrowded ~= '' then",
@@ -478,6 +490,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/rates.lua',
     from: 'finish = start + 1 / weight',
     to: 'finish = start + 1',
+  },
+  {
+    test: 'gateway/raw-http',
+    file: 'packages/api/src/http/server.ts',
+    from: "'x-should-retry': 'true'",
+    to: "'x-should-retry': 'false'",
   },
   {
     test: 'gateway/raw-http',

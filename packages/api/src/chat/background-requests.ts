@@ -22,6 +22,8 @@ export const GRACE_MS = 60_000;
 type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full';
 /** The most requests with a deadline that a workspace may have under way. */
 const MOST_PLANNED = 10_000;
+/** And the most bytes of theirs. They lie in Redis for as long as they wait, where others need room, too. */
+const MOST_PLANNED_BYTES = 64 * 1024 * 1024;
 
 const beginScript = loadScript<
   [Begun, string],
@@ -32,6 +34,7 @@ const beginScript = loadScript<
     clockKey: string;
     allKey: string;
     underWayKey: string;
+    bytesKey: string;
     dueKey: string;
     keyKey: string | undefined;
   },
@@ -45,6 +48,8 @@ const beginScript = loadScript<
     model: string;
     keptMs: number;
     most: number | '';
+    bytes: number;
+    mostBytes: number;
     fingerprints: readonly string[];
   }
 >(import.meta.url, 'begin-in-background', { GRACE_MS });
@@ -115,6 +120,7 @@ export class BackgroundRequests {
         clockKey: names.clock,
         allKey: names.requests(id, 'all'),
         underWayKey: names.requests(id, 'in_progress'),
+        bytesKey: names.requests(id, 'bytes'),
         dueKey: names.requestsDue,
         keyKey: digest === '' ? undefined : names.idempotency(id, digest),
       },
@@ -128,6 +134,8 @@ export class BackgroundRequests {
         model,
         keptMs: HOUR_MS * (limits?.keepResultsHours ?? KEPT_HOURS),
         most: job.plan ? MOST_PLANNED : '',
+        bytes: bodyText.length,
+        mostBytes: MOST_PLANNED_BYTES,
         fingerprints: this.payloads.fingerprints(bodyText),
       },
     );
