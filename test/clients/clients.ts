@@ -98,6 +98,8 @@ export const CLIENTS: readonly Client[] = [
     kit: 'python',
     program: 'litellm_client.py',
     snippet: 'litellm',
+    // Else it asks the internet for prices, three times, before it begins.
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
     package: 'litellm',
   },
   {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 
-const MAX_MS = 300_000;
+/** For a program that hangs. The heaviest of them take minutes to start on a busy machine. */
+const MAX_MS = 1_200_000;
 
 export interface Command {
   program: string;

@@ -12,6 +12,8 @@ const NIGHTLY = 'gpt-4.1-mini';
 const ROUTES = ['flexible', 'batched', 'nightly'] as const;
 const SPELL_MS = 15_000;
 const SHORTEST_S = 45;
+/** So many requests come at once for the route whose requests are gathered. */
+const TOGETHER = 5;
 const STUCK = 'this line is never answered in a batch';
 
 export interface DeadlineRun {
@@ -88,10 +90,17 @@ async function makeNightCheap(gateway: Gateway, seconds: number): Promise<void> 
   });
 }
 
-/** Batches are known to be fast, so that requests with little time are given to them. */
+/**
+ * Batches are known to be fast, so that requests with little time are given to them. Those that miss each other while workers
+ * start are sent again.
+ */
 async function learnBatches(gateway: Gateway): Promise<void> {
-  const ids = await Promise.all([1, 2, 3].map((i) => send(gateway, 'batched', `first ${i}`, 48 * 3_600)));
-  await ends(gateway, new Set(ids), 600);
+  for (let round = 1; ; round++) {
+    const texts = Array.from({ length: TOGETHER }, (_, i) => `first ${round} ${i}`);
+    const ids = await Promise.all(texts.map((text) => send(gateway, 'batched', text, 48 * 3_600)));
+    const entries = await ends(gateway, new Set(ids), 600);
+    if (entries.some(({ plan }) => plan?.via === 'provider_batch')) return;
+  }
 }
 
 let isRefusing = false;
@@ -110,15 +119,25 @@ async function send(gateway: Gateway, model: string, text: string, deadlineS: nu
   return body.id.slice(4);
 }
 
-/** They come evenly in the first half of the time. */
+/** They come evenly in the first half of the time, those that are to be gathered a few at once. */
 async function sendPlanned(gateway: Gateway, requests: number, seconds: number): Promise<Set<string>> {
   const ids = new Set<string>();
+  let gathered: [text: string, deadlineS: number][] = [];
+  const sendGathered = async () => {
+    const sent = gathered.map(([text, deadlineS]) => send(gateway, 'batched', text, deadlineS));
+    gathered = [];
+    for (const id of await Promise.all(sent)) ids.add(id);
+  };
   for (let i = 0; i < requests; i++) {
     const model = ROUTES[i % ROUTES.length] ?? 'flexible';
     const deadlineS = Math.round(SHORTEST_S + Math.random() * Math.max(1, seconds / 2 - SHORTEST_S));
-    ids.add(await send(gateway, model, i % 10 === 1 ? `${STUCK} ${i}` : `request ${i}`, deadlineS));
+    const text = i % 10 === 1 ? `${STUCK} ${i}` : `request ${i}`;
+    if (model === 'batched') gathered.push([text, deadlineS]);
+    else ids.add(await send(gateway, model, text, deadlineS));
+    if (gathered.length === TOGETHER) await sendGathered();
     await new Promise((resolve) => setTimeout(resolve, (500 * seconds) / requests));
   }
+  await sendGathered();
   return ids;
 }
 

@@ -215,3 +215,23 @@ test.serial('a workspace may have so many requests with a deadline under way', a
   t.is((await chat('has no deadline', { prefer: 'respond-async' }, key)).status, 202);
   await gateway.redis.zremrangebyscore(list, '1', '1');
 });
+
+test.serial('the requests with a deadline of a workspace take a bounded part of Redis', async (t) => {
+  const bytes = gateway.names.requests('urgent', 'bytes');
+  const key = gateway.keys.urgent ?? '';
+  const first = occupy(key);
+  await until('the slot is taken', () => hold.held.length === 1);
+  const waiting = await plan('x'.repeat(5_000), '1h', key);
+  const cancelled = await plan('y'.repeat(5_000), '1h', key);
+  t.true(Number(await gateway.redis.hget(bytes, 'sum')) > 10_000);
+  await gateway.redis.hincrby(bytes, 'sum', 64 * 1024 * 1024 - 11_000);
+  const refused = await chat('z'.repeat(5_000), { prefer: 'respond-async', 'x-gateway-deadline': '1h' }, key);
+  t.like(refused, { status: 429, body: { error: { code: 'quota_exceeded' } } });
+  await gateway.redis.hincrby(bytes, 'sum', 11_000 - 64 * 1024 * 1024);
+  await ask(cancelled, key, '/cancel', 'POST');
+  hold.release();
+  t.is((await first).status, 200);
+  t.is((await ended(waiting, key)).status, 200);
+  await until('nothing is counted', async () => (await gateway.redis.exists(bytes)) === 0);
+  for (const id of [waiting, cancelled]) t.is(await gateway.redis.zscore(queueKey('urgent'), jobOf(id)), null);
+});

@@ -86,15 +86,18 @@ function learner({ names }: Cell) {
       await bench.redis.hset(names.announcedLimits, field, JSON.stringify(older));
     },
     setPace: (ms: number) => bench.redis.hset(window, 'p', Date.now() + ms),
-    pace: async () => Number(await bench.redis.hget(window, 'p')) - Date.now(),
+    pace: async () => Number(await bench.redis.hget(window, 'p')),
+    spacing: async () => Number(await bench.redis.hget(window, 'l')),
   };
 }
 
 test('a refusal that names a limit sets it, and stops all calls for a moment', async (t) => {
   const own = learner(await bench.cell());
+  const before = Date.now();
   t.is(await own.refuse({ named: 600, isCounted: false }), 'new');
   t.like(await own.kept(), { limit: 588, top: 588, why: 'refused' });
-  t.true((await own.pace()) > 0);
+  t.is(await own.spacing(), 588);
+  t.true((await own.pace()) >= before + 2_000, 'a second, and what requests may be ahead of the pace');
   t.is(await own.refuse({ named: 600, sentAt: 0 }), 'held');
   t.is((await own.kept()).limit, 588, 'a call that was sent before says nothing');
   t.is(own.announced.of(...SUBJECT)?.r?.limit, 588);
@@ -102,6 +105,26 @@ test('a refusal that names a limit sets it, and stops all calls for a moment', a
   t.is(await own.refuse({ named: 600 }), 'unknown', 'nothing passes, so nobody waits');
   t.is((await own.kept()).limit, 588);
   t.is(own.announced.of('anthropic', '', 'gpt-4o-mini'), undefined);
+  const told = learner(await bench.cell());
+  await told.refuse({ named: 600, toldMs: 20_000 });
+  t.true((await told.pace()) >= before + 20_000, 'as long as the provider says');
+});
+
+test('calls are stopped for longer and longer only while none passes', async (t) => {
+  const own = learner(await bench.cell());
+  const refuse = async (passed: number) => {
+    await own.age(3_000);
+    if (passed > 0) await own.pass(passed, 1_000);
+    // The refused call itself: it was given two seconds to arrive.
+    await own.pass(1, -2_000);
+    await own.refuse({ named: 600 });
+    return (await own.kept()).hold;
+  };
+  await own.refuse({ named: 600 });
+  t.is(await refuse(0), 2_000);
+  t.is(await refuse(1), 0);
+  t.is(await refuse(1), 0);
+  t.is(await refuse(0), 1_000);
 });
 
 test('a limit that is refused again is lowered: a little where it was named, else by a half at most', async (t) => {
@@ -114,6 +137,7 @@ test('a limit that is refused again is lowered: a little where it was named, els
   };
   await own.refuse({ named: 600 });
   t.is(await refuse(20, { named: 600 }), Math.floor(0.98 * 588), 'fewer may have been asked for');
+  t.is(await refuse(20, { named: 600, isCounted: false }), Math.floor(0.98 * 588), 'it was not counted');
   for (let i = 0; i < 104; i++) await refuse(20, { named: 600 });
   t.is((await own.kept()).limit, 73, 'an eighth of what was named is the least');
 
@@ -142,6 +166,13 @@ test('a limit that nobody names is what passes between two refusals, if enough d
   const { limit } = await own.kept();
   // At least as many as in a minute, however long this took.
   t.true(limit >= 98 && limit <= 200, `${limit} a minute`);
+
+  const busy = learner(await bench.cell());
+  await busy.pass(20, -10_000);
+  await busy.refuse();
+  await busy.age(30_000);
+  await busy.pass(30, 10_000);
+  t.is(await busy.refuse(), 'unknown', 'most of them were under way at the first refusal');
 });
 
 test('a limit is raised while calls wait for it, never beyond what was named, and less often where that fails', async (t) => {
@@ -167,8 +198,30 @@ test('a limit is raised while calls wait for it, never beyond what was named, an
   await own.age(60_000);
   await own.setPace(10_000);
   await own.found.refresh();
+  await own.pass(580, 30_000);
   await own.refuse({ named: 600 });
   t.is((await own.kept()).gap, 2 * gap);
+  await own.age(60_000);
+  for (let raise = 0; raise < 2; raise++) {
+    await own.setPace(10_000);
+    await own.found.refresh();
+    await own.age(3_000);
+  }
+  await own.refuse({ named: 600 });
+  t.is((await own.kept()).gap, gap, 'there was room again');
+
+  const unnamed = learner(await bench.cell());
+  await unnamed.refuse();
+  await unnamed.age(60_000);
+  await unnamed.pass(601, 30_000);
+  await unnamed.refuse();
+  await unnamed.age(60_000);
+  for (const limit of [597, 615]) {
+    await unnamed.setPace(10_000);
+    await unnamed.found.refresh();
+    t.is((await unnamed.kept()).limit, limit, 'each step is twice as large');
+    await unnamed.age(3_000);
+  }
 });
 
 test('limits are bounded in number, and one that was not met for long is forgotten', async (t) => {
@@ -176,6 +229,8 @@ test('limits are bounded in number, and one that was not met for long is forgott
   const own = learner(cell);
   await own.refuse({ named: 600 });
   const old = { ...(await own.kept()), at: Date.now() - 3_600_000 };
+  await bench.redis.hset(cell.names.announcedLimits, foundField(SUBJECT, 'r'), JSON.stringify(old));
+  t.is(await own.refuse(), 'unknown', 'as if nobody had known it');
   await bench.redis.hset(cell.names.announcedLimits, foundField(SUBJECT, 'r'), JSON.stringify(old));
   await own.found.refresh();
   t.deepEqual(await own.kept(), {});

@@ -146,6 +146,7 @@ test('a connection that is silent, or a byte at a time, is cut with an answer', 
     const { code, message } = assertRefusal(t, answer ?? t.fail(name), name);
     t.is(code, 'invalid_request', name);
     t.regex(message, /too slowly/, name);
+    t.is(answer?.headers.get('x-should-retry'), 'true', name);
   }
 });
 

@@ -1,13 +1,26 @@
 /** Calls that outlive their worker: the provider carries them out, and whoever takes the job over asks for the answer. */
+import type { Call } from '@sluice/simulator/call-log';
+import { createTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.js';
 import { type ChatAnswer, type Gateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
-import { callsFor } from '../helpers/upstream-calls.js';
+import { callsFor, textHashOf } from '../helpers/upstream-calls.js';
 
 const CHAIN = [{ provider: 'openai', model: 'gpt-4o', api: 'responses' }];
 const hold = new Hold();
 let gateway: Gateway;
+/** Before the upstream: it holds what is sent to it, and what it answers. */
+let sent: TcpProxy;
+let answered: TcpProxy;
+const NOT_WRITTEN = 'its id is not written';
+
+/** The provider has begun the call. Its answer stays on the way. */
+function latency(call: Call) {
+  if (call.textHash === textHashOf(NOT_WRITTEN) && callsFor(gateway.simulator, NOT_WRITTEN).length === 1)
+    answered.set({ kind: 'hold' });
+  return hold.latency(call);
+}
 
 function ask(text: string, model: string, signal?: AbortSignal): Promise<ChatAnswer> {
   return gateway.chat(
@@ -37,9 +50,19 @@ async function kept(count: number): Promise<string[]> {
 }
 
 test.before(async () => {
+  const upstream = { host: '127.0.0.1', port: 0 };
+  [sent, answered] = await Promise.all([createTcpProxy(upstream), createTcpProxy(upstream)]);
+  const behind = ({ port }: TcpProxy) => ({
+    kind: 'openai',
+    base_url: `http://127.0.0.1:${port}/v1`,
+    api_key: '${OPENAI_API_KEY}',
+    max_wait_ms: 120_000,
+  });
   gateway = await startProcesses({
     providers: {
       openai: { max_wait_ms: 120_000, circuit_failures: 0 },
+      sent: behind(sent),
+      answered: behind(answered),
       pooled: {
         kind: 'openai',
         base_url: '${OPENAI_BASE_URL}',
@@ -55,16 +78,22 @@ test.before(async () => {
       careful: { on_crash: 'fail', chain: CHAIN.map((entry) => ({ ...entry, on_crash: 'resume' })) },
       pooled: { on_crash: 'resume', chain: CHAIN.map((entry) => ({ ...entry, provider: 'pooled' })) },
       chat: { on_crash: 'resume', chain: [{ provider: 'openai', model: 'gpt-4o' }] },
+      sent: { on_crash: 'resume', chain: CHAIN.map((entry) => ({ ...entry, provider: 'sent' })) },
+      answered: { on_crash: 'resume', chain: CHAIN.map((entry) => ({ ...entry, provider: 'answered' })) },
     },
-    simulator: { latencyMs: hold.latency },
+    simulator: { latencyMs: latency },
   });
+  upstream.port = gateway.simulator.port;
 });
 test.beforeEach(() => hold.hold());
 test.afterEach.always(() => {
   hold.release();
   gateway.simulator.clearScript();
 });
-test.after.always(() => gateway?.stop());
+test.after.always(async () => {
+  await gateway?.stop();
+  await Promise.all([sent?.close(), answered?.close()]);
+});
 
 async function outcomesOf({ headers }: ChatAnswer): Promise<string[]> {
   const entry = (await gateway.log()).find(({ id }) => `req_${id}` === headers.get('x-request-id'));
@@ -92,6 +121,75 @@ test.serial('the answer of a call whose worker dies, twice, is fetched and not m
   }
   t.deepEqual(estimates, [], 'every bill is known');
   await until('nothing is left at the provider', () => gateway.simulator.background.ids.length === 0);
+});
+
+/** What the provider sees and the log says when the worker dies just then. Only the first three calls are lost. */
+const STEPS = {
+  'nothing has arrived': { calls: 1, outcomes: ['unknown', 'ok'] },
+  'it has arrived': { calls: 2, outcomes: ['unknown', 'ok'] },
+  [NOT_WRITTEN]: { calls: 2, outcomes: ['unknown', 'ok'] },
+  'its id is written': { calls: 1, outcomes: ['ok'] },
+  'it is answered': { calls: 1, outcomes: ['ok'] },
+  'it is settled': { calls: 1, outcomes: ['ok'] },
+} as const;
+type Step = keyof typeof STEPS;
+
+test.serial('at whichever step a worker dies, a call whose id is written is not made again', async (t) => {
+  const { simulator, redis } = gateway;
+  const answers = {} as Record<Step, Promise<ChatAnswer>>;
+  const begin = async (step: Step, model = 'resumed') => {
+    const ids = new Set(simulator.background.ids);
+    answers[step] = ask(step, model);
+    await until(`the call: ${step}`, () => callsFor(simulator, step).length === 1);
+    return () => simulator.background.ids.filter((id) => !ids.has(id));
+  };
+  const end = (step: Step) => hold.held.find(({ call }) => call.textHash === textHashOf(step))?.release();
+
+  const [settled = ''] = (await begin('it is settled'))();
+  simulator.script({
+    match: { path: `/v1/responses/${settled}`, method: 'DELETE' },
+    action: { delayMs: 3_600_000 },
+  });
+  end('it is settled');
+  t.is((await answers['it is settled']).status, 200);
+
+  const [response = ''] = (await begin('it is answered'))();
+  await begin('its id is written');
+  await kept(2);
+  sent.set({ kind: 'hold' });
+  answers['nothing has arrived'] = ask('nothing has arrived', 'sent');
+  await until('a connection', () => sent.connections === 1);
+  simulator.script({ match: { textIncludes: 'it has arrived' }, times: 1, action: { delayMs: 3_600_000 } });
+  await begin('it has arrived');
+  await begin(NOT_WRITTEN, 'answered');
+
+  // Nothing is written from now on: neither an id nor a settlement.
+  await redis.client('PAUSE', 600_000, 'WRITE');
+  answered.set({ kind: 'clear' });
+  const before = simulator.otherCalls.length;
+  end('it is answered');
+  await until('the answer', () =>
+    simulator.otherCalls.slice(before).some(({ path, status }) => path.endsWith(response) && status === 200),
+  );
+  await gateway.workers.shift()?.end('SIGKILL');
+  await redis.client('UNPAUSE');
+  sent.reset();
+  sent.set({ kind: 'clear' });
+  hold.release();
+  await gateway.addWorker();
+
+  for (const step of Object.keys(STEPS) as Step[]) {
+    const { calls, outcomes } = STEPS[step];
+    t.is((await answers[step]).status, 200, step);
+    t.is(callsFor(simulator, step).length, calls, step);
+    t.deepEqual(await outcomesOf(await answers[step]), [...outcomes], step);
+  }
+  const bills = (await gateway.log()).filter(({ served }) => served !== undefined);
+  t.is(bills.length, new Set(bills.map(({ id }) => id)).size, 'each is booked once');
+  // The provider forgets by itself what nobody knows the id of, and what was to be deleted.
+  await until('the rest is deleted', () => simulator.background.ids.length <= 2);
+  t.true(simulator.background.ids.includes(settled));
+  simulator.background.forget();
 });
 
 test.serial('a worker that wakes up after another has taken its call over makes no other call', async (t) => {

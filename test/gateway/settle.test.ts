@@ -788,3 +788,15 @@ test('a full limit is kept when the clock of Redis has gone back behind what it 
   t.is(await cell.take('openai', 'b'), undefined);
   t.is(await cell.take('openai', 'c'), undefined);
 });
+
+test('a request that is gathered with others forgets those that did not come back', async (t) => {
+  const { names, queue, take } = await bench.cell();
+  const now = Date.now();
+  const job: ChatJob = { ...jobFor('gathered'), plan: { urgentAt: now + HOUR, highest: 1 } };
+  await queue.addChat(job);
+  const active = await take('openai', 'a');
+  const gathered = names.queueKey('openai', 'gather:group');
+  await bench.redis.zadd(gathered, String(now - HOUR), 'cancelled', String(now + HOUR), 'waiting');
+  t.true(await queue.postpone(job, active?.lock ?? '', now + HOUR, '', { group: 'group', longer: HOUR }));
+  t.deepEqual(await bench.redis.zrange(gathered, '0', '-1'), ['waiting', jobIdOf(job)]);
+});

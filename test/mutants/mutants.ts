@@ -288,6 +288,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'x-gateway-modell'",
   },
   {
+    test: 'gateway/deadlines',
+    file: 'packages/api/src/chat/lua/begin-in-background.lua',
+    from: 'held + bytes > tonumber(mostBytes)',
+    to: 'false',
+  },
+  {
+    test: 'gateway/deadlines',
+    file: 'packages/shared/src/queue/lua/parts/list-end.lua',
+    from: "redis.call('HINCRBY', bytesKey, 'sum', -bytes)",
+    to: 'tonumber(bytes)',
+  },
+  {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/wait-again.lua',
     from: "if isCrowded ~= '' then",
@@ -296,8 +308,86 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: "math.max(0, usedSince(now) - (isCounted == '' and 0 or amount))",
+    to: 'usedSince(now)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
     from: 'math.max(before / 2, perMinute or before)',
     to: '(perMinute or before)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: "tonumber(sentAt) < found.changed or isCounted == ''",
+    to: 'tonumber(sentAt) < found.changed',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'passed >= ENOUGH * amount and',
+    to: 'passed >= 0 and',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: '(elapsed < MINUTE_MS and found.ahead or 0)',
+    to: '0',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'math.min(found.top or math.huge, found.limit + more)',
+    to: 'found.limit + more',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: '2 ^ math.min(found.step, MOST_STEPS)',
+    to: '1',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'found.gap = math.min(2 * found.gap, LONGEST_GAP_MS)',
+    to: 'found.gap = found.gap',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'if found.step > 1 then found.gap = FIRST_GAP_MS end',
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'isStuck = found.hold > STUCK_MS',
+    to: 'isStuck = false',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'tonumber(told)',
+    to: '0',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: "redis.call('HSET', window, 'l', found.limit)",
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'math.abs(now - found.at) > KEPT_MS',
+    to: 'false',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/found-rates.ts',
+    from: 'this.announced.take(subject, type, rate);',
+    to: '',
   },
   {
     test: 'gateway/heavy-requests',
@@ -406,6 +496,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/rates.lua',
     from: 'finish = start + 1 / weight',
     to: 'finish = start + 1',
+  },
+  {
+    test: 'gateway/raw-http',
+    file: 'packages/api/src/http/server.ts',
+    from: "'x-should-retry': 'true'",
+    to: "'x-should-retry': 'false'",
   },
   {
     test: 'gateway/raw-http',
@@ -580,6 +676,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/turns.lua',
     from: 'math.max(start, last), start + share',
     to: 'math.max(start, last), start + 1',
+  },
+  {
+    test: 'gateway/resume',
+    file: 'packages/shared/src/queue/lua/keep-response.lua',
+    from: "redis.call('HSET', jobKey, 'response', response)",
+    to: '',
+  },
+  {
+    test: 'gateway/settle',
+    file: 'packages/shared/src/queue/lua/postpone.lua',
+    from: 'readClock() - COMES_BACK_WITHIN_MS',
+    to: '0',
   },
   {
     test: 'gateway/resume',

@@ -199,7 +199,7 @@ function serve(setting: Setting, exchange: Exchange): void {
     call.headers = req.headers;
     call.body = body;
   }
-  const action = setting.script.take({ provider: dialect.name, model, text, path, chat });
+  const action = setting.script.take({ provider: dialect.name, model, text, path, method: req.method, chat });
   const progress = {
     started(status: number) {
       call.status = status;

@@ -48,6 +48,7 @@ export interface Match {
   textIncludes?: string;
   /** A rule without a path is for the chat endpoints only, so that model lists don't use it up. */
   path?: string;
+  method?: string;
 }
 
 export interface Rule {
@@ -63,6 +64,8 @@ export interface Subject {
   model: string | null;
   text: string;
   path: string;
+  /** A line of a batch has none. */
+  method?: string | undefined;
   chat: boolean;
 }
 
@@ -89,6 +92,7 @@ export class Script {
 
 function matches(match: Match, subject: Subject): boolean {
   if (match.path === undefined ? !subject.chat : match.path !== subject.path) return false;
+  if (match.method !== undefined && match.method !== subject.method) return false;
   if (match.provider !== undefined && match.provider !== subject.provider) return false;
   if (match.model !== undefined && match.model !== subject.model) return false;
   return match.textIncludes === undefined || subject.text.includes(match.textIncludes);
@@ -125,7 +129,7 @@ const ACTION_TYPES: Record<keyof SentAction, 'number' | 'string' | 'boolean' | '
   serviceTier: 'string',
   finishReason: 'string',
 };
-const MATCH_FIELDS = new Set(['provider', 'model', 'textIncludes', 'path']);
+const MATCH_FIELDS = new Set(['provider', 'model', 'textIncludes', 'path', 'method']);
 
 /** Rules that came over HTTP: an array, one rule, or `{rules: […]}`. A misspelt fault must not pass as no fault. */
 export function parseRules(input: unknown): Rule[] {

@@ -23,6 +23,8 @@ export const GRACE_MS = 60_000;
 type Begun = 'new' | 'known' | 'beginning' | 'conflict' | 'gone' | 'full' | 'moved';
 /** The most requests with a deadline that a workspace may have under way. */
 const MOST_PLANNED = 10_000;
+/** And the most bytes of theirs. They lie in Redis for as long as they wait, where others need room, too. */
+const MOST_PLANNED_BYTES = 64 * 1024 * 1024;
 
 const beginScript = loadScript<
   [Begun, string],
@@ -33,6 +35,7 @@ const beginScript = loadScript<
     clockKey: string;
     allKey: string;
     underWayKey: string;
+    bytesKey: string;
     dueKey: string;
     keyKey: string | undefined;
     fenceKey: string | undefined;
@@ -47,6 +50,8 @@ const beginScript = loadScript<
     model: string;
     keptMs: number;
     most: number | '';
+    bytes: number;
+    mostBytes: number;
     fingerprints: readonly string[];
   }
 >(import.meta.url, 'begin-in-background', { GRACE_MS });
@@ -118,6 +123,7 @@ export class BackgroundRequests {
         clockKey: names.clock,
         allKey: names.requests(id, 'all'),
         underWayKey: names.requests(id, 'in_progress'),
+        bytesKey: names.requests(id, 'bytes'),
         dueKey: names.requestsDue,
         // A key that follows needs one here.
         keyKey: digest === '' ? fenceKey : names.idempotency(id, digest),
@@ -133,6 +139,8 @@ export class BackgroundRequests {
         model,
         keptMs: HOUR_MS * (limits?.keepResultsHours ?? KEPT_HOURS),
         most: job.plan ? MOST_PLANNED : '',
+        bytes: bodyText.length,
+        mostBytes: MOST_PLANNED_BYTES,
         fingerprints: this.payloads.fingerprints(bodyText),
       },
     );

@@ -85,7 +85,7 @@ export async function runInBackground(
   if (as === 'full')
     throw new GatewayError(
       'quota_exceeded',
-      'This workspace has too many requests with a deadline under way.',
+      'This workspace has too many requests with a deadline under way, or too large ones.',
     );
   if (as === 'conflict')
     throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {

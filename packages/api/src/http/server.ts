@@ -68,14 +68,18 @@ function toRefusal(code: string | undefined): GatewayError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new GatewayError('request_too_large', 'The request headers are too large.');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new GatewayError('invalid_request', 'The request came too slowly.');
+    // Nothing was done. A caller's process that stood still for a while sends it again, as the official SDKs do by themselves.
+    return new GatewayError('invalid_request', 'The request came too slowly.', {
+      headers: { 'x-should-retry': 'true' },
+    });
   return new GatewayError('invalid_request', 'The request is not valid HTTP.');
 }
 
 function refuse(socket: Duplex, refusal: GatewayError): void {
   const body = JSON.stringify(refusal.toBody());
+  const headers = Object.entries(refusal.toHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(
-    `HTTP/1.1 ${refusal.status} ${http.STATUS_CODES[refusal.status]}\r\n` +
+    `HTTP/1.1 ${refusal.status} ${http.STATUS_CODES[refusal.status]}\r\n${headers.join('')}` +
       `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
       `x-request-id: req_${makeRequestId()}\r\nconnection: close\r\n\r\n${body}`,
   );

@@ -58,7 +58,7 @@ export async function forgetRevokedKeys(redis: Redis, names: ControlNames, works
 
 /** An api process ends the requests in the background that are under way. */
 async function cancelRequests(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
-  await redis.del(...['all', ...LISTED_STATUSES].map((status) => names.requests(workspace, status)));
+  await redis.del(...['all', 'bytes', ...LISTED_STATUSES].map((status) => names.requests(workspace, status)));
   let cursor = '0';
   do {
     const [next, found] = await redis.zscan(names.requestsDue, cursor, 'COUNT', AT_ONCE);

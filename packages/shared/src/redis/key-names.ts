@@ -159,7 +159,10 @@ export interface ShardNames {
   keptAnswers(workspace: string): string;
   /** The sum of the bytes of these answers. */
   keptAnswerBytes(workspace: string): string;
-  /** A workspace's requests in the background, all of them or those of one status, by when they were accepted. */
+  /**
+   * A workspace's requests in the background, all of them or those of one status, by when they were accepted. `bytes`: how
+   * large those are that wait for a deadline, and their `sum`.
+   */
   requests(workspace: string, status: string): string;
   /** The requests in the background that are under way, `<workspace>:<digest>`, by when an api process looks at them. */
   requestsDue: string;

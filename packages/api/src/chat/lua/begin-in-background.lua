@@ -4,17 +4,24 @@
 -- A request is `known` when it has been answered or is in a job, and only then: whoever is told so gets an answer. For a
 -- moment a request is begun and in no job yet (`beginning`). If that lasts, its process has died or was stopped, and the key
 -- is free. The request that did not get to a queue is marked as settled, so that its process cannot queue it later.
--- KEYS: recordKey, webhooksKey, markKey, clockKey, allKey, underWayKey, dueKey, keyKey?, fenceKey?
--- ARGV: requestId, deadline, ttl, workspace, jobs, digest, model, keptMs, most, fingerprints...
+-- KEYS: recordKey, webhooksKey, markKey, clockKey, allKey, underWayKey, bytesKey, dueKey, keyKey?, fenceKey?
+-- ARGV: requestId, deadline, ttl, workspace, jobs, digest, model, keptMs, most, bytes, mostBytes, fingerprints...
 -- INCLUDE: ../../../../shared/src/redis/lua/parts/read-clock.lua
 -- INCLUDE: ../../../../shared/src/queue/lua/parts/list-end.lua
 
 -- An api process that has begun a request puts it on a queue within this time, unless it has died or was stopped.
 local QUEUED_WITHIN_MS = 15000
+-- Longer than a request has time. Then they are counted anew, should one have been lost.
+local BYTES_TTL_MS = 3 * 24 * 3600000
 
 if digest == '' then keyKey = nil end
 if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return {'moved', ''} end
-if most ~= '' and redis.call('ZCARD', underWayKey) >= tonumber(most) then return {'full', ''} end
+if most ~= '' then
+  if redis.call('ZCARD', underWayKey) >= tonumber(most) then return {'full', ''} end
+  -- One that is alone always fits.
+  local held = tonumber(redis.call('HGET', bytesKey, 'sum') or 0)
+  if held > 0 and held + bytes > tonumber(mostBytes) then return {'full', ''} end
+end
 if keyKey then
   local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
   if known then
@@ -46,6 +53,11 @@ redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline
 redis.call('ZADD', allKey, begun, requestId)
 redis.call('ZREMRANGEBYRANK', allKey, 0, -MOST_LISTED - 1)
 redis.call('ZADD', underWayKey, begun, requestId)
+if most ~= '' then
+  redis.call('HSET', bytesKey, requestId, bytes)
+  redis.call('HINCRBY', bytesKey, 'sum', bytes)
+  redis.call('PEXPIRE', bytesKey, BYTES_TTL_MS, 'NX')
+end
 redis.call('ZADD', dueKey, deadline, workspace .. string.sub(recordKey, -65))
 if redis.call('EXISTS', webhooksKey) == 1 then redis.call('HSET', recordKey, 'tell', workspace) end
 redis.call('PEXPIRE', recordKey, ttl)

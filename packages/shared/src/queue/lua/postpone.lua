@@ -12,6 +12,8 @@
 
 -- Longer than a request has time.
 local GATHER_TTL_MS = 3 * 24 * 3600000
+-- One that has not come back by then was cancelled.
+local COMES_BACK_WITHIN_MS = 60000
 
 local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
@@ -28,6 +30,7 @@ if tonumber(again) > readClock() then
   delayUntil(queue, jobId, tonumber(again))
 end
 if group then
+  redis.call('ZREMRANGEBYSCORE', queue .. 'gather:' .. group, '-inf', readClock() - COMES_BACK_WITHIN_MS)
   redis.call('ZADD', queue .. 'gather:' .. group, string.format('%.0f', again), jobId)
   redis.call('PEXPIRE', queue .. 'gather:' .. group, GATHER_TTL_MS)
 end

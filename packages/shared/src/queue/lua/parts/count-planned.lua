@@ -2,6 +2,8 @@
 -- they would have cost at the standard tier (shared: queue/planned-sums.ts).
 local function countPlanned(log, spentKey, month)
   if not string.find(log, '"plan":{"deadline"', 1, true) then return end
+  -- Else its job would be remembered until its latest safe start.
+  redis.call('ZREM', queue .. 'urgent', jobId)
   local entry = cjson.decode(log)
   local plan, served = entry.plan, entry.served
   local field = month .. ':planned:'

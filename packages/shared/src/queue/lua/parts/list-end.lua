@@ -9,6 +9,12 @@ local function listEnd(recordKey, workspace, requestId, begun, status)
   local prefix = string.sub(recordKey, 1, -#own - 13)
   redis.call('ZREM', prefix .. 'requests-due', own)
   redis.call('ZREM', prefix .. 'requests:in_progress:' .. workspace, requestId)
+  local bytesKey = prefix .. 'requests:bytes:' .. workspace
+  local bytes = redis.call('HGET', bytesKey, requestId)
+  if bytes then
+    redis.call('HDEL', bytesKey, requestId)
+    if redis.call('HINCRBY', bytesKey, 'sum', -bytes) <= 0 then redis.call('DEL', bytesKey) end
+  end
   if not status then
     redis.call('ZREM', prefix .. 'requests:all:' .. workspace, requestId)
     return
