@@ -98,7 +98,12 @@ export async function dropBelongings(workspace: WorkspaceRecord, from: FencedSha
   );
   await from.drop(batches.map((batch) => names.batchLines(batch)));
   await from.drop(['places', 'month', ...counters].map((lane) => names.money(id, `lane:${lane}`)));
-  await from.drop([names.reservations(id), names.reserved(id), names.requests(id, 'in_progress')]);
+  await from.drop([
+    names.reservations(id),
+    names.reserved(id),
+    names.requests(id, 'in_progress'),
+    names.requests(id, 'bytes'),
+  ]);
   await from.drop(keys.map(({ key }) => key(names)));
 }
 
