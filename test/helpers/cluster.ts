@@ -54,7 +54,13 @@ export async function startCluster({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Pr
     const { hostname: host } = new URL(server.url);
     return { server, redis, id: String(await redis.cluster('MYID')), host, port };
   };
-  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, start));
+  const started = await Promise.allSettled(Array.from({ length: 2 * MASTERS }, start));
+  const nodes = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const failed = started.find((each) => each.status === 'rejected');
+  if (failed) {
+    await stopNodes(nodes, folder);
+    throw failed.reason;
+  }
   const masters = nodes.slice(0, MASTERS);
   await makeCluster(nodes, MASTERS);
   for (const [i, { redis }] of nodes.slice(MASTERS).entries())
@@ -108,10 +114,12 @@ export async function startCluster({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Pr
     },
     beginMove,
     moveCell: async (cell, pauseMs) => (await beginMove(cell)).finish(pauseMs),
-    async stop() {
-      for (const { redis } of nodes) redis.disconnect();
-      await Promise.all(nodes.map(({ server }) => server.stop('SIGKILL').catch(() => {})));
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: () => stopNodes(nodes, folder),
   };
+}
+
+async function stopNodes(nodes: readonly ClusterNode[], folder: string): Promise<void> {
+  for (const { redis } of nodes) redis.disconnect();
+  await Promise.all(nodes.map(({ server }) => server.stop('SIGKILL').catch(() => {})));
+  rmSync(folder, { recursive: true, force: true });
 }

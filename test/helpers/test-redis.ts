@@ -6,16 +6,22 @@ import { type RedisServer, type RedisServerOptions, startRedis } from '@sluice/c
 import type { Redis } from 'ioredis';
 import { withParent } from './with-parent.js';
 
+const STARTS = 5;
+
 /** The Redis of this machine as a server of this process alone: it ends with it. */
-export function startTestRedis({
+export async function startTestRedis({
   wrapper = [],
   ...options
 }: Omit<RedisServerOptions, 'program'>): Promise<RedisServer> {
-  return startRedis({
-    ...options,
-    program: findOrInstallRedis(() => {}),
-    wrapper: [...withParent(), ...wrapper],
-  });
+  const program = findOrInstallRedis(() => {});
+  for (let left = STARTS; ; left--)
+    try {
+      return await startRedis({ ...options, program, wrapper: [...withParent(), ...wrapper] });
+    } catch (error) {
+      // A port that was free, or that of a Cluster's bus, which is 10,000 higher, is somebody else's by now.
+      const isTaken = options.port === undefined && String(error).includes('Address already in use');
+      if (!isTaken || left === 1) throw error;
+    }
 }
 
 /** The variable in which the runner tells the tests the address of the Redis that they share. */
