@@ -4,6 +4,7 @@
  */
 import { isLeaving, type WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { WorkspaceMoved } from '@sluice/shared/queue/workspace-moved';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { DirectoryCache } from './directory-cache.js';
 
@@ -30,9 +31,13 @@ export class Homes {
   async #ask(id: string): Promise<WorkspaceRecord | undefined> {
     const until = performance.now() + this.longestMs;
     for (;;) {
-      await this.directory.confirm();
-      const workspace = await this.directory.findWorkspace(id);
-      if (!workspace || !isLeaving(workspace)) return workspace;
+      try {
+        await this.directory.confirm();
+        const workspace = await this.directory.findWorkspace(id);
+        if (!workspace || !isLeaving(workspace)) return workspace;
+      } catch (error) {
+        if (!isRedisAway(error)) throw error;
+      }
       if (performance.now() > until) throw new WorkspaceMoved();
       await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
     }

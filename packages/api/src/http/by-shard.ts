@@ -36,7 +36,7 @@ export function createByShard<Routes>(
       for (;;) {
         if (workspace && isLeaving(workspace)) {
           workspace = await homes.wait(id);
-          if (ctx.req.destroyed && ctx.res.destroyed) throw hungUp();
+          if (ctx.res.destroyed) throw hungUp();
         }
         const shard = workspace?.shard ?? FIRST_SHARD;
         const serve = serving[shard];
@@ -48,6 +48,7 @@ export function createByShard<Routes>(
           // Nothing was begun for the request, and its body is in memory.
           if (error instanceof WorkspaceMoved) {
             workspace = await homes.wait(id);
+            if (ctx.res.destroyed) throw hungUp();
             continue;
           }
           if (isRedisAway(error) && !isRedisFull(error))

@@ -476,11 +476,11 @@ export class ChatQueue {
     // A key that follows needs one here. Nothing is ever under this one.
     const unsettled = fenceKey && names.settled('');
     const settledKey = mayBeSettled ? names.settled(job.requestId) : unsettled;
-    const keys = { queue: this.#prefixOf(job), settledKey };
+    const keys = { queue: this.#prefixOf(job), settledKey, fenceKey };
     const args = this.#addArgs(job, most);
     const adding =
       reserved === undefined
-        ? addScript(this.redis, { ...keys, fenceKey }, args)
+        ? addScript(this.redis, keys, args)
         : addReservedScript(
             this.redis,
             { ...keys, reservationsKey: names.reservations(job.workspace) },
