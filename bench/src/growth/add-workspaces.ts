@@ -10,7 +10,7 @@ export async function addWorkspaces(sluice: Sluice, count: number): Promise<Call
   return inBatches(count, async (i) => {
     const { directory, digests, clock } = sluice;
     const [id, key, model, created] = [`workspace-${i}`, makeGatewayKey(), `route-${i}`, clock.now()];
-    await directory.putWorkspace({ id, name: id, created, limits: noLimits() });
+    await directory.createWorkspace({ id, name: id, created, limits: noLimits() });
     const record = {
       id: `key_${makeRequestId()}`,
       workspace: id,

@@ -7,7 +7,6 @@ import type { Caller } from '../load/load.js';
 import { describeMachine, machineLines } from '../machine.js';
 import { table } from '../markdown.js';
 import { measure } from '../measure.js';
-import { sum } from '../numbers.js';
 import { readArgs, savesToDocs, wholeNumber, wholeNumbers } from '../options.js';
 import { CAPACITY } from '../paths.js';
 import { cpuOf } from '../process-cost.js';
@@ -127,9 +126,15 @@ async function countOnMasters({ redis }: Sluice, shards: number, masters: number
 
 /** What each costs while nobody calls anyone. */
 async function measureIdle(running: readonly Running[]): Promise<void> {
-  const used = ({ sluice }: Running) => sum(cpuOf(sluice.processes).values());
-  const before = running.map(used);
+  const before = running.map(({ sluice }) => cpuOf(sluice.processes));
   await rest(IDLE_MS);
-  for (const [i, each] of running.entries())
-    each.division.idleUs.push(((used(each) - (before[i] ?? 0)) * 1_000) / IDLE_MS);
+  for (const [i, { division, sluice }] of running.entries())
+    division.idleUs.push(
+      Object.fromEntries(
+        [...cpuOf(sluice.processes)].map(([name, us]) => [
+          name,
+          ((us - (before[i]?.get(name) ?? 0)) * 1_000) / IDLE_MS,
+        ]),
+      ),
+    );
 }
