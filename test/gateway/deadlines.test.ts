@@ -233,5 +233,6 @@ test.serial('the requests with a deadline of a workspace take a bounded part of 
   t.is((await first).status, 200);
   t.is((await ended(waiting, key)).status, 200);
   await until('nothing is counted', async () => (await gateway.redis.exists(bytes)) === 0);
-  for (const id of [waiting, cancelled]) t.is(await gateway.redis.zscore(queueKey('urgent'), jobOf(id)), null);
+  for (const id of [waiting, cancelled])
+    t.is(await gateway.redis.zscore(queueKey('urgent'), jobOf(id)), null);
 });

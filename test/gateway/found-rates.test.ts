@@ -110,6 +110,23 @@ test('a refusal that names a limit sets it, and stops all calls for a moment', a
   t.true((await told.pace()) >= before + 20_000, 'as long as the provider says');
 });
 
+test('calls are stopped for longer and longer only while none passes', async (t) => {
+  const own = learner(await bench.cell());
+  const refuse = async (passed: number) => {
+    await own.age(3_000);
+    if (passed > 0) await own.pass(passed, 1_000);
+    // The refused call itself: it was given two seconds to arrive.
+    await own.pass(1, -2_000);
+    await own.refuse({ named: 600 });
+    return (await own.kept()).hold;
+  };
+  await own.refuse({ named: 600 });
+  t.is(await refuse(0), 2_000);
+  t.is(await refuse(1), 0);
+  t.is(await refuse(1), 0);
+  t.is(await refuse(0), 1_000);
+});
+
 test('a limit that is refused again is lowered: a little where it was named, else by a half at most', async (t) => {
   const own = learner(await bench.cell());
   const refuse = async (passed: number, call: Partial<RefusedCall> = {}) => {

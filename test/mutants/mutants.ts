@@ -308,6 +308,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: "math.max(0, usedSince(now) - (isCounted == '' and 0 or amount))",
+    to: 'usedSince(now)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
     from: 'math.max(before / 2, perMinute or before)',
     to: '(perMinute or before)',
   },
@@ -640,6 +646,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/turns.lua',
     from: 'math.max(start, last), start + share',
     to: 'math.max(start, last), start + 1',
+  },
+  {
+    test: 'gateway/resume',
+    file: 'packages/shared/src/queue/lua/keep-response.lua',
+    from: "redis.call('HSET', jobKey, 'response', response)",
+    to: '',
+  },
+  {
+    test: 'gateway/settle',
+    file: 'packages/shared/src/queue/lua/postpone.lua',
+    from: 'readClock() - COMES_BACK_WITHIN_MS',
+    to: '0',
   },
   {
     test: 'gateway/resume',

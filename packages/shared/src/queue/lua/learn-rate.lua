@@ -107,7 +107,9 @@ isNew = before == 0 and found.limit > 0
 -- The last step was the first one up. There is no more room, so it is tried less often.
 if found.step == 1 then found.gap = math.min(2 * found.gap, LONGEST_GAP_MS) end
 if found.step > 1 then found.gap = FIRST_GAP_MS end
-found.step, found.refused, found.changed, found.why, found.ahead = 0, now, now, 'refused', usedSince(now)
+found.step, found.refused, found.changed, found.why = 0, now, now, 'refused'
+-- The refused call gives its own back.
+found.ahead = math.max(0, usedSince(now) - (isCounted == '' and 0 or amount))
 if found.limit > 0 then
   -- A call that was refused although others had just passed came a little early. Otherwise a window is full for longer.
   local hold = passed > 0 and not isNew and amount * MINUTE_MS / found.limit
