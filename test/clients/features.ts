@@ -27,7 +27,8 @@ export const MODEL_FEATURES: readonly Feature[] = [
 ];
 /** Those that depend on the endpoint by which the model is called. */
 export const WAY_FEATURES: readonly Feature[] = ['plain', 'turns', 'tools', 'structured', 'reasoning'];
-/** Some clients do not have these, and their programs say nothing of them. */
+const UNTRIED = 'not tried';
+/** The programs of some clients say nothing of these. */
 const OPTIONAL: readonly Feature[] = ['reasoning', 'embeddings'];
 const NAMES: readonly Feature[] = Object.keys(FEATURES) as Feature[];
 
@@ -42,7 +43,7 @@ export type Results = Map<Feature, Result>;
 export function parseResults(output: string, tried = NAMES): Results {
   const results = parseResultsOf(NAMES, output);
   const unsaid = OPTIONAL.filter((name) => tried.includes(name) && !results.has(name));
-  if (results.size > 0) for (const name of unsaid) results.set(name, { result: 'none', note: '' });
+  if (results.size > 0) for (const name of unsaid) results.set(name, { result: 'none', note: UNTRIED });
   return results;
 }
 
@@ -79,10 +80,10 @@ export function failuresAmong<Name extends string>(
 export function joinResults(rounds: ReadonlyMap<string, Results>): Results {
   const joined: Results = new Map();
   for (const [title, results] of rounds)
-    for (const [name, { result }] of results) {
+    for (const [name, { result, note }] of results) {
       const failed = joined.get(name)?.result === 'no' ? [joined.get(name)?.note] : [];
       if (result === 'no') joined.set(name, { result, note: [...failed, title].join(', ') });
-      else if (failed.length === 0) joined.set(name, { result, note: '' });
+      else if (failed.length === 0) joined.set(name, { result, note });
     }
   return joined;
 }
@@ -94,11 +95,15 @@ export function notInstalled(note: string): Results {
 /** The clients, each with what it does not have and what fails. Everything else works. */
 export function toList(rows: readonly { title: string; results: Results }[]): string {
   const lines = rows.map(({ title, results }) => {
-    const which = (wanted: Result['result']) =>
-      NAMES.filter((name) => (results.get(name)?.result ?? 'no') === wanted).map((name) => FEATURES[name]);
+    const which = (wanted: Result['result'], isUntried = false) =>
+      NAMES.filter((name) => {
+        const { result, note } = results.get(name) ?? { result: 'no', note: '' };
+        return result === wanted && (note === UNTRIED) === isUntried;
+      }).map((name) => FEATURES[name]);
     const parts = [
       ['**fails**', which('no')],
       ['has no', which('none')],
+      ['not tried:', which('none', true)],
     ] as const;
     const notes = parts
       .filter(([, names]) => names.length > 0)

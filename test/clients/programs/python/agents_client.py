@@ -11,6 +11,7 @@ from agents import (
     set_tracing_disabled,
 )
 from openai import AsyncOpenAI
+from openai.types.shared import Reasoning
 
 from features import API_KEY, BASE_URL, MODELS, PICTURE, SETTINGS, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
 
@@ -66,6 +67,12 @@ async def settings():
     for name in MODELS:
         set_ = agent(name, model_settings=ModelSettings(**options, extra_args=more))
         expect("Set." in (await Runner.run(set_, "Set.")).final_output, "the echo")
+
+
+async def reasoning():
+    for name in MODELS:
+        thinking = agent(name, model_settings=ModelSettings(reasoning=Reasoning(effort="high")))
+        expect("Think." in (await Runner.run(thinking, "Think.")).final_output, "the echo")
 
 
 async def errors():

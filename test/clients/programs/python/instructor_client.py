@@ -69,6 +69,11 @@ def settings():
         expect(ask(model, "A person.", **SETTINGS).name, "a name")
 
 
+def reasoning():
+    for model in MODELS:
+        expect(ask(model, "A person.", reasoning_effort="high").name, "a name")
+
+
 def cause_of(error):
     """instructor wraps what the SDK raised."""
     while isinstance(error, InstructorRetryException) or not isinstance(error, openai.OpenAIError):

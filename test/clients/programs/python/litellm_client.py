@@ -74,6 +74,13 @@ def settings():
         expect("Set." in text_of(ask(model, "Set.", **SETTINGS)), "the echo")
 
 
+def reasoning():
+    # It knows which models of OpenAI take an effort, and no aliases.
+    thinking = {"reasoning_effort": "high", "allowed_openai_params": ["reasoning_effort"]}
+    for model in MODELS:
+        expect("Think." in text_of(ask(model, "Think.", **thinking)), "the echo")
+
+
 def errors():
     error = failure(ask, "no-such-model", "Hello.")
     expect(isinstance(error, litellm.NotFoundError), f"NotFoundError, not {error!r}")

@@ -54,6 +54,12 @@ async def settings():
         expect("Set." in (await agent(name, model_settings=options).run("Set.")).output, "the echo")
 
 
+async def reasoning():
+    for name in MODELS:
+        answer = await agent(name).run("Think.", model_settings={"openai_reasoning_effort": "high"})
+        expect("Think." in answer.output, "the echo")
+
+
 async def errors():
     error = await failure_of(agent("no-such-model").run("Hello."))
     expect(isinstance(error, ModelHTTPError) and error.status_code == 404, f"a 404, not {error!r}")

@@ -23,6 +23,11 @@ redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn', 'start', 'ats', 'stc')
 redis.call('HSET', jobKey, 'data', data, 'plan', plan)
 hold(queue, jobId, plan)
+if group then
+  local lost = redis.call('ZRANGEBYSCORE', queue .. 'gather:' .. group, '-inf', readClock() - COMES_BACK_WITHIN_MS,
+    'LIMIT', 0, 100)
+  if #lost > 0 then redis.call('ZREM', queue .. 'gather:' .. group, unpack(lost)) end
+end
 -- The first of those that are gathered comes back first, and finds the others where they wait.
 if group and redis.call('ZCARD', queue .. 'gather:' .. group) > 0 then again = again + longer end
 if tonumber(again) > readClock() then
@@ -30,7 +35,6 @@ if tonumber(again) > readClock() then
   delayUntil(queue, jobId, tonumber(again))
 end
 if group then
-  redis.call('ZREMRANGEBYSCORE', queue .. 'gather:' .. group, '-inf', readClock() - COMES_BACK_WITHIN_MS)
   redis.call('ZADD', queue .. 'gather:' .. group, string.format('%.0f', again), jobId)
   redis.call('PEXPIRE', queue .. 'gather:' .. group, GATHER_TTL_MS)
 end

@@ -39,6 +39,7 @@ func main() {
 	run("structured", eachModel(structured))
 	run("images", eachModel(images))
 	run("settings", eachModel(settings))
+	run("reasoning", eachModel(reasoning))
 	run("errors", failures)
 	run("retries", retries)
 	run("timeouts", timeouts)
@@ -182,6 +183,15 @@ func settings(model string) error {
 		User:             openai.String("ann@example.com"),
 	})
 	return echoes(completion, err, "Set.")
+}
+
+func reasoning(model string) error {
+	completion, err := client.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{
+		Model:           model,
+		Messages:        []message{openai.UserMessage("Think.")},
+		ReasoningEffort: openai.ReasoningEffortHigh,
+	})
+	return echoes(completion, err, "Think.")
 }
 
 func failures() error {

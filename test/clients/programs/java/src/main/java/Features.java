@@ -8,6 +8,7 @@ import com.openai.errors.OpenAIIoException;
 import com.openai.errors.OpenAIServiceException;
 import com.openai.models.FunctionDefinition;
 import com.openai.models.FunctionParameters;
+import com.openai.models.ReasoningEffort;
 import com.openai.models.ResponseFormatJsonSchema;
 import com.openai.models.chat.completions.ChatCompletion;
 import com.openai.models.chat.completions.ChatCompletionContentPart;
@@ -55,6 +56,7 @@ public class Features {
         run("structured", each(Features::structured));
         run("images", each(Features::images));
         run("settings", each(Features::settings));
+        run("reasoning", each(Features::reasoning));
         run("errors", Features::errors);
         run("retries", () -> echo(create(ask("flaky", "Again.")), "Again."));
         run("timeouts", Features::timeouts);
@@ -177,6 +179,10 @@ public class Features {
                 .frequencyPenalty(0.1)
                 .user("ann@example.com")),
             "Set.");
+    }
+
+    private static void reasoning(String model) {
+        echo(create(ask(model, "Think.").reasoningEffort(ReasoningEffort.HIGH)), "Think.");
     }
 
     private static void errors() {
