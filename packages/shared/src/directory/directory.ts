@@ -181,10 +181,6 @@ export class Directory {
     return workspaces.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  async putWorkspace(workspace: WorkspaceRecord): Promise<void> {
-    await this.#change('', [this.#workspaceEdit(workspace.id, workspace), this.#budgetNote(workspace)]);
-  }
-
   /** False when a workspace of this id exists, or the id is still that of a deleted one. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
     if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
