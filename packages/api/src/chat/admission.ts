@@ -26,6 +26,7 @@ import { shownField } from '@sluice/shared/registry/known-fields';
 import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
+import { hungUp } from '../http/report-errors.js';
 import { resolveModel } from './resolve-model.js';
 import type { TokenHabits } from './token-habits.js';
 
@@ -361,8 +362,4 @@ function mayChooseModel(field: string): GatewayError {
     `This workspace may use some models only, and the gateway does not know whether the field ${shownField(field)} chooses another one.`,
     { param: shownField(field), reason: 'model_not_allowed' },
   );
-}
-
-function hungUp(): GatewayError {
-  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }

@@ -40,7 +40,7 @@ import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
-import { redisFull } from '../http/report-errors.js';
+import { hungUp, redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import { type EstimateCall, withLost } from './lost-calls.js';
@@ -585,10 +585,6 @@ function superseded(): GatewayError {
   return new GatewayError('service_unavailable', 'A retry with the same Idempotency-Key has taken over.', {
     retryAfterMs: 1_000,
   });
-}
-
-function hungUp(): GatewayError {
-  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
 export function timedOut(): GatewayError {

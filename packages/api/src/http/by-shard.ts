@@ -11,6 +11,7 @@ import type { Next, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Homes } from '../cell/homes.js';
 import type { Authenticated } from './authenticate.js';
+import { hungUp } from './report-errors.js';
 
 type Serve<State> = (ctx: ParameterizedContext<State>, next: Next) => unknown;
 /** The last middleware of a route. */
@@ -58,10 +59,6 @@ export function createByShard<Routes>(
       }
     };
   };
-}
-
-function hungUp(): GatewayError {
-  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
 function away(message: string): GatewayError {

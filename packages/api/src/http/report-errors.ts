@@ -60,3 +60,7 @@ function toGatewayError(error: unknown): GatewayError {
   }
   return new GatewayError('internal_error', 'The gateway failed; its log has the request id.');
 }
+
+export function hungUp(): GatewayError {
+  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
+}
