@@ -201,14 +201,19 @@ test('a process whose key does not fit the others does not start, and says which
   t.is((await ask(gateway, 'is served by the others')).status, 200);
 });
 
-/** Puts texts that were sealed under another key into the place of all sealed ones. */
-async function replaceSealed({ redis }: Gateway): Promise<void> {
+/** Puts texts that were sealed under another key into the place of all sealed ones. Returns how many they were. */
+async function replaceSealed({ redis }: Gateway): Promise<number> {
+  let replaced = 0;
   const foreign = new Payloads({ keys: [randomBytes(32)], writes: true }).seal('foreign', '');
   for (const key of await redis.keys('*')) {
     if ((await redis.type(key)) !== 'hash') continue;
-    for (const [field, value] of Object.entries(await redis.hgetall(key)))
-      if (value.startsWith('\u0001')) await redis.hset(key, field, foreign);
+    for (const [field, value] of Object.entries(await redis.hgetall(key))) {
+      if (!value.startsWith('\u0001')) continue;
+      await redis.hset(key, field, foreign);
+      replaced++;
+    }
   }
+  return replaced;
 }
 
 const NOT_HELD = /encrypted with payload key [0-9a-f]{8}, which is not held here/;
@@ -218,8 +223,7 @@ test('a request that a worker cannot read fails at once, and the log names the k
   const [worker] = gateway.workers;
   await worker?.end();
   const answer = ask(gateway, 'cannot be read');
-  await until('it waits', async () => (await gateway.backlog('openai')) === 1);
-  await replaceSealed(gateway);
+  await until('it waits', async () => (await replaceSealed(gateway)) === 1);
   await gateway.addWorker();
   const { status, body } = await answer;
   t.is(status, 500);
@@ -232,7 +236,7 @@ test('a request that a worker cannot read fails at once, and the log names the k
 test('an answer that the api cannot read is an error to the caller, and the log names the key', async (t) => {
   const { gateway } = await start(t, {});
   t.is((await ask(gateway, 'is kept', { key: 'kept' })).status, 200);
-  await replaceSealed(gateway);
+  t.is(await replaceSealed(gateway), 1);
   const { status, body } = await ask(gateway, 'is kept', { key: 'kept' });
   t.is(status, 500);
   t.is(body.error.code, 'internal_error');
