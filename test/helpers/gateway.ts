@@ -318,7 +318,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     async backlog(provider) {
       let jobs = 0;
       for (const { redis, names } of shards) {
-        jobs += await redis.llen(names.queueKey(provider, 'wait'));
+        const waiting = await redis.lrange(names.queueKey(provider, 'wait'), 0, -1);
+        // An api process that has just started asks for the provider's models by the same queue.
+        jobs += waiting.filter((id) => !id.startsWith('models-')).length;
         jobs += await redis.zcard(names.queueKey(provider, 'prioritized'));
       }
       return jobs;
