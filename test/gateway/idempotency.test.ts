@@ -19,7 +19,7 @@ test.before(async () => {
     routes: { solo: CHAIN },
     workspaces: {
       other: { routes: { solo: CHAIN } },
-      narrow: { routes: { solo: CHAIN }, limits: { concurrent_requests: 2 } },
+      narrow: { routes: { solo: CHAIN }, limits: { concurrent_requests: 2, when_full: 'refuse' } },
       slow: { routes: { solo: CHAIN }, limits: { requests_per_minute: 2, when_full: 'refuse' } },
     },
     simulator: { latencyMs: hold.latency },

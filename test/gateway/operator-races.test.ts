@@ -107,15 +107,11 @@ test.serial('while Redis does not answer, every command says so in one line and 
   const { pid } = gateway.redisServer;
   process.kill(pid, 'SIGSTOP');
   t.teardown(() => process.kill(pid, 'SIGCONT'));
-  for (const command of [
-    'status',
-    'keys list',
-    'limits list demo',
-    'requests',
-    'spend',
-    'keys issue demo x',
-  ]) {
-    const { code, out, err } = await sluice(command);
-    t.deepEqual([code, out, err], [1, '', 'sluice: The gateway’s queue cannot be reached.\n'], command);
-  }
+  const commands = ['status', 'keys list', 'limits list demo', 'requests', 'spend', 'keys issue demo x'];
+  const answers = await Promise.all(commands.map((command) => sluice(command)));
+  const away = { code: 1, out: '', err: 'sluice: The gateway’s queue cannot be reached.\n' };
+  t.deepEqual(
+    answers.map(({ code, out, err }) => ({ code, out, err })),
+    commands.map(() => away),
+  );
 });
