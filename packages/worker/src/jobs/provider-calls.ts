@@ -46,6 +46,9 @@ const SENT_LATE_MS = 1_000;
 
 /** So often a request waits again at one entry after its call was refused. */
 const MOST_WAITS = 20;
+/** No call is taken longer before its turn. */
+const MOST_EARLY_MS = 100;
+const CLOCKS_DIFFER_MS = 2;
 /** No name of a key has a space. */
 const WAIT_FOR_KEY = 'wait for a key';
 
@@ -142,7 +145,10 @@ export class ProviderCalls {
       ? this.#backgroundOf(upstream, progress, entry, run, begun)
       : undefined;
     const limitMs = progress.limitMs ?? this.#limitMs(entry);
-    if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
+    const lateMs = rate ? clock.now() - rate.reservedAt : 0;
+    if (lateMs > SENT_LATE_MS) await this.reserveAgain(progress);
+    // It was taken a little before its turn.
+    if (lateMs < -CLOCKS_DIFFER_MS) await run.signal.wait(Math.min(-lateMs, MOST_EARLY_MS));
     let silences = background ? undefined : this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
