@@ -7,13 +7,7 @@ import { SLOT_MS } from '@sluice/shared/queue/scripts';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import {
-  type Cell,
-  createSettleBench,
-  jobFor,
-  type SettleBench,
-  served,
-} from '../helpers/settle-bench.js';
+import { type Cell, createSettleBench, jobFor, type SettleBench, served } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
 
 const PER_SECOND = 10;

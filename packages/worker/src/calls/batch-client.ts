@@ -114,7 +114,9 @@ export class BatchClient {
 
   async create(mark: string, file: string, lines: readonly string[]): Promise<BatchNews> {
     const body = this.#format.create(mark, file, lines, this.endpoint);
-    return this.#format.parseBatch(await this.#json('POST', this.#api.batches, {}, body, this.createTimeoutMs));
+    return this.#format.parseBatch(
+      await this.#json('POST', this.#api.batches, {}, body, this.createTimeoutMs),
+    );
   }
 
   /** Without a file, the call that creates a batch has all lines. */

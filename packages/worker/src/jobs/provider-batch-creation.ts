@@ -11,12 +11,7 @@ import {
 } from '@sluice/shared/queue/provider-batches';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { embeddingFactsOf, factsOf } from '@sluice/shared/registry/model-facts';
-import {
-  BatchClient,
-  BatchRefused,
-  batchUpstreamOf,
-  wasNotSent,
-} from '../calls/batch-client.js';
+import { BatchClient, BatchRefused, batchUpstreamOf, wasNotSent } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
 import { fitRequest } from '../calls/fit-request.js';
 import { goesByResponses } from '../calls/model-apis.js';

@@ -106,8 +106,7 @@ export class ProviderBatchStep {
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
     const leftMs = this.#leftMs(part);
     if (leftMs <= 0) return overdue();
-    if (leftMs <= STOP_BEFORE_MS && !state.isCancelled)
-      return { isCancelled: true, dueInMs: AT_ONCE };
+    if (leftMs <= STOP_BEFORE_MS && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
 
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
   }
@@ -163,8 +162,7 @@ export class ProviderBatchStep {
     const { queue, store } = this.parts;
     const { provider, model } = part.entry;
     // The provider may have them, and answer them later.
-    const mayBeBilled =
-      state.status === 'refused' && state.creatingAt > 0 && state.reason === TIME_IS_OVER;
+    const mayBeBilled = state.status === 'refused' && state.creatingAt > 0 && state.reason === TIME_IS_OVER;
     for (const job of await queue.awayIn(part)) {
       if (job.plan) job.plan.withoutBatch = true;
       if (mayBeBilled) {
