@@ -117,6 +117,7 @@ async function begin(
     stopRunning: async () => {},
     onGhost: (job) => ghosts.push(job),
     congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),
+    announced: { waitedForUntil: () => 0 },
     clock,
     hasRoom: () => true,
     hasWorkers: () => hasWorkers,
@@ -276,6 +277,20 @@ test('a notice of a move that is read twice does not bring a request back to an 
   for (let i = 0; i < 2; i++) await net.sweep(dispatcher);
   t.is(await cell.take('anthropic', 'again'), undefined, 'the request is in one job');
   await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).body, '{"answer":true}');
+});
+
+test('a request that waits for longer without having been called is not refused meanwhile', async (t) => {
+  const { cell, reply, active, deliver } = await stage(1);
+  const { entry, queueMs, attempts } = active.data;
+  const next = { entry, queueMs, attempts, queuedAt: Date.now(), waitUntil: Date.now() + LONG_MS };
+  const first = Date.now() + MAX_WAIT_MS + 1_000;
+  await cell.queue.waitAgain(active.data, next, active.lock, '', {});
+  await deliver();
+  await until('its first wait is over', () => Date.now() > first);
+  const later = await until('the job', () => cell.take('openai', 'again'));
+  await cell.queue.settle(served(later.data), { as: 'worker', token: later.lock });
   await deliver();
   t.is((await reply).body, '{"answer":true}');
 });

@@ -1,11 +1,14 @@
 /** Limits per minute that nobody has set and no header tells. */
+import { parseConfig } from '@sluice/shared/config/config';
 import { AnnouncedLimits, foundField } from '@sluice/shared/queue/announced-limits';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { FoundRates, type RefusedCall } from '@sluice/shared/queue/found-rates';
 import { SLOT_MS } from '@sluice/shared/queue/scripts';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import { type Cell, createSettleBench, type SettleBench } from '../helpers/settle-bench.js';
+import { type Cell, createSettleBench, jobFor, type SettleBench, served } from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
 
 const PER_SECOND = 10;
 const SUBJECT = ['openai', '', 'gpt-4o-mini'] as const;
@@ -52,17 +55,17 @@ test('a limit that is kept in each second is found by its refusals, and every ca
 });
 
 /** The clock is the test's. Redis' own is read by the script, so moments are given as distances from now. */
-function learner({ names }: Cell) {
+function learner({ names }: Cell, type: 'r' | 't' = 'r') {
   const clock = { now: () => Date.now() } as ConstructorParameters<typeof FoundRates>[2];
   const announced = new AnnouncedLimits(bench.redis, names, clock);
   const found = new FoundRates(bench.redis, names, clock, announced);
-  const field = foundField(SUBJECT, 'r');
-  const window = names.queueKey('openai', 'limit:found:gpt-4o-mini:r');
+  const field = foundField(SUBJECT, type);
+  const window = names.queueKey('openai', `limit:found:gpt-4o-mini:${type}`);
   return {
     announced,
     found,
     refuse: (call: Partial<RefusedCall> = {}) =>
-      found.refused(SUBJECT, 'r', {
+      found.refused(SUBJECT, type, {
         named: undefined,
         amount: 1,
         sentAt: Date.now() + 1_000,
@@ -87,6 +90,9 @@ function learner({ names }: Cell) {
     },
     setPace: (ms: number) => bench.redis.hset(window, 'p', Date.now() + ms),
     pace: async () => Number(await bench.redis.hget(window, 'p')),
+    window: () => bench.redis.hgetall(window),
+    /** The last calls, each with its moment. */
+    last: () => bench.redis.zrange(`${window}:last`, '0', '-1', 'WITHSCORES'),
     spacing: async () => Number(await bench.redis.hget(window, 'l')),
   };
 }
@@ -138,6 +144,7 @@ test('a limit that is refused again is lowered: a little where it was named, els
   await own.refuse({ named: 600 });
   t.is(await refuse(20, { named: 600 }), Math.floor(0.98 * 588), 'fewer may have been asked for');
   t.is(await refuse(20, { named: 600, isCounted: false }), Math.floor(0.98 * 588), 'it was not counted');
+  t.is(await refuse(400, { named: 600 }), Math.floor(0.98 * 588), 'one in so many calls is by chance');
   for (let i = 0; i < 104; i++) await refuse(20, { named: 600 });
   t.is((await own.kept()).limit, 73, 'an eighth of what was named is the least');
 
@@ -179,7 +186,7 @@ test('a limit is raised while calls wait for it, never beyond what was named, an
   const own = learner(await bench.cell());
   await own.refuse({ named: 600 });
   await own.age(60_000);
-  await own.pass(580, 30_000);
+  await own.pass(100, 30_000);
   await own.refuse({ named: 600 });
   await own.age(60_000);
   await own.setPace(-10_000);
@@ -193,12 +200,12 @@ test('a limit is raised while calls wait for it, never beyond what was named, an
   await own.found.refresh();
   t.is((await own.kept()).limit, 588);
   const { gap } = await own.kept();
-  await own.pass(580, 30_000);
+  await own.pass(100, 30_000);
   await own.refuse({ named: 600 });
   await own.age(60_000);
   await own.setPace(10_000);
   await own.found.refresh();
-  await own.pass(580, 30_000);
+  await own.pass(100, 30_000);
   await own.refuse({ named: 600 });
   t.is((await own.kept()).gap, 2 * gap);
   await own.age(60_000);
@@ -238,4 +245,102 @@ test('limits are bounded in number, and one that was not met for long is forgott
   const others = Array.from({ length: 1_000 }, (_, i) => [`other ${i}`, '{}']).flat();
   await bench.redis.hset(cell.names.announcedLimits, ...others);
   t.is(await own.refuse({ named: 600 }), undefined);
+});
+
+/** So many answered calls of the model are in the log, and began so long ago. */
+async function logCalls({ names }: Cell, calls: number, agoMs: number, model = 'gpt-4o-mini') {
+  const usage = { input: 90, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 10 };
+  const attempts = [{ provider: 'openai', model, outcome: 'ok', startMs: 100, ms: 400 }];
+  const entry = { acceptedAt: Date.now() - agoMs, attempts, served: { provider: 'openai', model, usage } };
+  const adding = bench.redis.pipeline();
+  for (let i = 0; i < calls; i++) adding.xadd(names.requestLog, '*', 'entry', JSON.stringify(entry));
+  await adding.exec();
+  return Math.floor((entry.acceptedAt + 500) / SLOT_MS);
+}
+
+test('a limit that is found with a minute used up waits for that minute, by the log', async (t) => {
+  const cell = await bench.cell();
+  const own = learner(cell);
+  await logCalls(cell, 500, 30_000, 'gpt-4o');
+  const slot = await logCalls(cell, 400, 30_000);
+  const later = await logCalls(cell, 100, 10_000);
+  await own.refuse({ named: 600, isCounted: false });
+  const window = await own.window();
+  t.deepEqual(
+    [slot, later].map((each) => Number(window[each])),
+    [471, 118],
+    'all of the limit, in the shape of the log',
+  );
+  t.is(Number(window.s), 589);
+  t.is(Number(window.f), slot);
+
+  const little = await bench.cell();
+  const other = learner(little);
+  await logCalls(little, 200, 30_000);
+  await other.refuse({ named: 600, isCounted: false });
+  t.is((await other.window()).s, undefined, 'it is kept in less than a minute, or others use it');
+
+  const tokens = await bench.cell();
+  const counted = learner(tokens, 't');
+  const then = await logCalls(tokens, 60, 30_000);
+  await counted.refuse({ named: 10_000, amount: 100, isCounted: false });
+  t.is(Number((await counted.window())[then]), 9_800);
+});
+
+test('callers wait for a limit in its first minute, and no call is uncounted from its first refusal on', async (t) => {
+  const own = learner(await bench.cell());
+  const before = Date.now();
+  const learning = own.refuse({ named: 600 });
+  t.is(own.announced.of(...SUBJECT)?.r?.limit, 0, 'before Redis has answered');
+  await learning;
+  t.true(own.announced.waitedForUntil('openai', 'gpt-4o-mini') >= before + 60_000);
+  t.is(own.announced.waitedForUntil('openai', 'gpt-4o'), 0);
+  const { since } = await own.kept();
+  await own.age(3_000);
+  await own.pass(100, 1_000);
+  await own.refuse({ named: 600 });
+  t.is((await own.kept()).since, since, 'it is not new');
+  await own.refuse({ named: 60 });
+  t.true((await own.kept()).since > since, 'it is far lower than before');
+});
+
+test('a call that is spaced out is taken before its turn, and counts from when it was sent', async (t) => {
+  const cell = await bench.cell();
+  const own = learner(cell);
+  await own.refuse({ named: 600 });
+  await own.setPace(-10_000);
+  const providers = { openai: { kind: 'openai', base_url: 'http://127.0.0.1:1' } };
+  const queue = new ChatQueue(bench.redis, {
+    ...{ names: cell.names, keptAnswerBytes: 1_000_000, announced: own.announced },
+    providers: parseConfig({ providers }, {}).providers,
+  });
+  const now = Date.now();
+  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 600_000 };
+  const take = async (id: string) => {
+    await queue.addChat({ ...jobFor(id), ...times });
+    const active = await until(`the job ${id}`, () => cell.take('openai', id));
+    const takenAt = Date.now();
+    const member = `${cell.names.queueKey('openai', active.id)} `;
+    const last = await own.last();
+    const at = last.indexOf(last.find((each) => each.startsWith(member)) ?? '');
+    return { ...active, takenAt, member: last[at] ?? '', turn: Number(last[at + 1]) };
+  };
+  let previous = await take('first');
+  let calls = 1;
+  await until('a call that is taken before its turn', async () => {
+    const next = await take(`call-${calls++}`);
+    t.true(calls <= 10 || next.turn >= previous.turn, 'one after another');
+    previous = next;
+    return next.turn > next.takenAt;
+  });
+  const sentAt = previous.turn + 1;
+  await until('its moment', () => Date.now() > sentAt + 2);
+  const settlement = { ...served(previous.data), used: JSON.stringify({ at: sentAt, by: sentAt + 1 }) };
+  await queue.settle(settlement, { as: 'worker', token: previous.lock });
+  const last = await own.last();
+  t.is(Number(last[last.indexOf(previous.member) + 1]), sentAt);
+  const unsent = await take('unsent');
+  await queue.settle({ ...served(unsent.data), used: 'none' }, { as: 'worker', token: unsent.lock });
+  t.false((await own.last()).includes(unsent.member), 'it did not come');
+  await queue.close();
 });

@@ -176,6 +176,42 @@ test.serial(
   },
 );
 
+for (const [trouble, status] of [
+  ['does not say what became of them', 'at_provider'],
+  ['does not say whether it has them', 'creating'],
+] as const)
+  test.serial(
+    `a batch API that ${trouble} does not keep requests beyond their latest safe start`,
+    async (t) => {
+      const { redis, names, simulator } = gateway;
+      holdSlowLines();
+      const path = '/v1/batches';
+      if (status === 'creating') simulator.script({ match: { path }, action: { status: 504 } });
+      const texts = [`slow ${status} one`, `slow ${status} two`];
+      const ids = await sendTogether(texts);
+      const key = await until(`a part that is ${status}`, async () => {
+        const [part = ''] = await redis.zrange(names.providerBatches, '0', '-1');
+        const key = names.providerBatch(part);
+        return (await redis.hget(key, 'status')) === status && key;
+      });
+      for (const { id } of linesWith(texts[0] ?? ''))
+        simulator.script({ match: { path: `${path}/${id}` }, action: { status: 500 } });
+      const record = JSON.parse((await redis.hget(key, 'part')) ?? '');
+      await redis.hset(key, 'part', JSON.stringify({ ...record, urgentAt: 1 }));
+      for (const id of ids) {
+        t.is((await ended(id)).status, 200);
+        const { attempts } = await entryOf(id);
+        t.deepEqual(
+          attempts.map(({ outcome }) => outcome),
+          ['unknown', 'ok'],
+          'the provider may bill both',
+        );
+      }
+      simulator.clearScript();
+      release();
+    },
+  );
+
 test.serial('requests that the provider’s batch API refuses are called as usual', async (t) => {
   gateway.simulator.script({ match: { path: '/v1/files' }, times: 1, action: { status: 404 } });
   const ids = await sendTogether(['refused one', 'refused two']);

@@ -368,6 +368,48 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'isRare and before or FILLED * before',
+    to: 'FILLED * before',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'if isNew or found.limit < before / 2 then found.since = now end',
+    to: 'found.since = now',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'reserve(jobKey, plan, now + early)',
+    to: 'reserve(jobKey, plan, now)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'math.min(really.at, now)',
+    to: 'now',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/found-rates.ts',
+    from: 'used < LEAST_USED * limit',
+    to: 'used === 0',
+  },
+  {
+    test: 'gateway/dispatcher',
+    file: 'packages/api/src/chat/dispatcher.ts',
+    from: 'more === 0 && waitUntil <= job.waitUntil',
+    to: 'more === 0',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'this.#leftMs(part) <= 0 && !isRedisAway(error)',
+    to: 'false',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
     from: 'tonumber(told)',
     to: '0',
   },

@@ -73,6 +73,10 @@ test('the window of a limit is told by its reset', (t) => {
   t.is(of('fixed', 600, 10, 2_000), 1_000);
   t.is(of('fixed', 600, 290, 40_000), 60_000);
   t.is(of('fixed', 600, 1, 50), 60_000);
+  const later = performance.now() + 600_000;
+  const second = { limit: 10, remaining: 2, resetMs: 800 };
+  t.is(windows.of(['openai', '', 'day'], 'r', second), undefined);
+  t.is(windows.of(['openai', '', 'day'], 'r', second, later), 1_000, 'what was said long ago counts no more');
 });
 
 test('a 429 about calls at a time is told from one about an amount', (t) => {

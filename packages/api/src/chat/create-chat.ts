@@ -91,6 +91,7 @@ export function createChat(
     queue,
     availability,
     congestion,
+    announced,
     clock,
     admission,
     habits,

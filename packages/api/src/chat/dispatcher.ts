@@ -24,6 +24,7 @@ import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
@@ -69,6 +70,7 @@ export interface DispatcherParts {
   queue: ChatQueue;
   availability: Availability;
   congestion: Congestion;
+  announced: Pick<AnnouncedLimits, 'waitedForUntil'>;
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
   habits: Pick<TokenHabits, 'learn'>;
@@ -185,10 +187,12 @@ export class Dispatcher {
     if (message.kind === 'outcome' || message.kind === 'room') return;
     if (message.kind === 'moved') {
       // A notice may be read twice. The request may have left that entry meanwhile, and never goes back. It may wait there
-      // once more, after a call that was refused.
-      const { entry, attempts } = message.next;
+      // once more, after a call that was refused, or for a limit that was not known before.
+      const { entry, attempts, waitUntil } = message.next;
       const { job } = pending;
-      if (entry < job.entry || (entry === job.entry && attempts.length <= job.attempts.length)) return;
+      const more = attempts.length - job.attempts.length;
+      const isSame = entry === job.entry && (more < 0 || (more === 0 && waitUntil <= job.waitUntil));
+      if (entry < job.entry || isSame) return;
       this.#moved(pending, { ...pending.job, ...message.next });
       return;
     }
@@ -272,11 +276,14 @@ export class Dispatcher {
 
   /** The job as it waits at this entry from now on. */
   #entering(job: ChatJob, entry: number): ChatJob {
-    const { provider } = job.chain[entry] as ChainEntry;
-    const now = this.parts.clock.now();
+    const { provider, model } = job.chain[entry] as ChainEntry;
+    const { announced, clock, congestion } = this.parts;
+    const now = clock.now();
+    // Where no other entry is left, it waits for a limit that nobody knew of.
+    const from = entry === job.chain.length - 1 ? announced.waitedForUntil(provider, model) : now;
     const until = isUnrefused(job, entry)
       ? job.deadline
-      : waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
+      : waitUntil(job, now, congestion.limits(provider).maxWaitMs, from);
     // Nobody else has the job of a request that begins, so it need not be copied.
     if (entry === 0) return Object.assign(job, { queuedAt: now, waitUntil: until });
     return { ...job, entry, queuedAt: now, waitUntil: until };

@@ -51,13 +51,18 @@ function lower(a: Priority, b: Priority): Priority {
   return rankOf(a) > rankOf(b) ? a : b;
 }
 
-/** How long a request may wait for its turn. A background request, and one that names a deadline, may wait until it. */
+/**
+ * How long a request may wait for its turn. A background request, and one that names a deadline, may wait until it. Others wait
+ * for so long after `from`, if that is later than now.
+ */
 export function waitUntil(
   { priority, deadline, plan }: { priority?: Priority; deadline: number; plan?: unknown },
   now: number,
   maxWaitMs: number,
+  from = now,
 ): number {
-  return priority === 'background' || plan !== undefined ? deadline : Math.min(now + maxWaitMs, deadline);
+  if (priority === 'background' || plan !== undefined) return deadline;
+  return Math.min(Math.max(now, from) + maxWaitMs, deadline);
 }
 
 export function presentClasses(key: KeyPriority): ShownClasses {

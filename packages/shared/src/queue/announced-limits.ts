@@ -34,6 +34,8 @@ export interface FoundRate {
   changed: number;
   refused: number;
   why: FoundReason;
+  /** When it was found. Absent: before this was kept. */
+  since?: number;
   at: number;
 }
 
@@ -80,6 +82,17 @@ export class AnnouncedLimits {
 
   of(...subject: RateSubject): AnnouncedRates | undefined {
     return this.#rates.size === 0 ? undefined : this.#rates.get(nameOf(subject));
+  }
+
+  /**
+   * Until when callers wait for a limit that was found a moment ago, and are not refused. Nobody knew of it, so its minute may be
+   * used up. 0: there is no such limit.
+   */
+  waitedForUntil(provider: string, model: string): number {
+    const rates = this.of(provider, '', model);
+    if (!rates) return 0;
+    const ends = Object.values(rates).map(({ found }) => (found?.since ? found.since + MINUTE_MS : 0));
+    return Math.max(0, ...ends);
   }
 
   /** Whether a limit of the provider is known, for any key and model. */

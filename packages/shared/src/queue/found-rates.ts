@@ -14,11 +14,20 @@ import {
   MOST,
   type RateSubject,
 } from './announced-limits.js';
-import { announcedKey, limitKey } from './rates.js';
-import { learnRateScript } from './scripts.js';
+import { announcedKey, countedOf, limitKey } from './rates.js';
+import type { LogEntry } from './request-log.js';
+import { fillWindowScript, learnRateScript, SLOT_MS } from './scripts.js';
 
 /** No limit is raised sooner after its last change. */
 const SOONEST_MS = 2_000;
+const MINUTE_MS = 60_000;
+/** Of the last minute, the newest requests tell when it was used up. */
+const MOST_READ = 5_000;
+/** A limit of which less was used in the last minute is kept in less than a minute, or others use it, too. */
+const LEAST_USED = 0.5;
+/** A call has arrived when it is answered, or after this time (parts/rates.lua). */
+const ARRIVAL_MS = 2_000;
+const WINDOW_TTL_MS = 125_000;
 
 export interface RefusedCall {
   /** What the refusal names, per minute. Undefined: nothing. */
@@ -40,12 +49,16 @@ export class FoundRates {
     private readonly redis: Redis,
     private readonly names: Pick<ControlNames, 'announcedLimits'> & ShardNames,
     private readonly clock: Clock,
-    private readonly announced: Pick<AnnouncedLimits, 'refresh' | 'found' | 'take'>,
+    private readonly announced: Pick<AnnouncedLimits, 'refresh' | 'found' | 'of' | 'take'>,
   ) {}
 
   /** The provider has refused a call for a limit of this type. Undefined: too many limits are kept already. */
   async refused(subject: RateSubject, type: BucketType, call: RefusedCall): Promise<Learned | undefined> {
     const { named, amount, sentAt, toldMs, isCounted } = call;
+    const now = this.clock.now();
+    // From now on this process sends no call that nobody counts. The script is at Redis before them.
+    if (!this.announced.of(...subject)?.[type])
+      this.announced.take(subject, type, { limit: 0, changed: now, refused: now, why: 'refused', at: now });
     const [text, news] = await learnRateScript(this.redis, this.#keysOf(subject, type), {
       field: foundField(subject, type),
       refused: 1,
@@ -61,7 +74,40 @@ export class FoundRates {
     const rate = JSON.parse(text) as FoundRate;
     this.announced.take(subject, type, rate);
     if (rate.limit === 0 || news === 'stuck') return 'unknown';
-    return news === 'new' ? 'new' : 'held';
+    if (news !== 'new') return 'held';
+    await this.#fill(subject, type, rate.limit);
+    return 'new';
+  }
+
+  /**
+   * Nobody has counted the calls that used up the limit. The log tells when they were, so that the next ones wait until there is
+   * room, and are not refused one after another. How much the provider has counted for them is known only in sum.
+   */
+  async #fill(subject: RateSubject, type: BucketType, limit: number): Promise<void> {
+    const [provider, key, model] = subject;
+    // The log does not name the keys of a pool.
+    if (key !== '') return;
+    const from = String(Math.floor(this.clock.now() - MINUTE_MS));
+    const entries = await this.redis.xrevrange(this.names.requestLog, '+', from, 'COUNT', MOST_READ);
+    const slots = new Map<number, number>();
+    let used = 0;
+    for (const [, [, text = '']] of entries) {
+      const { acceptedAt, attempts, served } = JSON.parse(text) as LogEntry;
+      if (served?.provider !== provider || served.model !== model) continue;
+      const { startMs = 0, ms = 0 } = attempts.at(-1) ?? {};
+      const slot = Math.floor((acceptedAt + startMs + Math.min(ms, ARRIVAL_MS)) / SLOT_MS);
+      const amount = countedOf(served.usage)[type];
+      slots.set(slot, (slots.get(slot) ?? 0) + amount);
+      used += amount;
+    }
+    if (used < LEAST_USED * limit) return;
+    const scaled = [...slots].map(([slot, amount]) => [slot, Math.ceil((amount * limit) / used)] as const);
+    const sum = scaled.reduce((all, [, amount]) => all + amount, 0);
+    await fillWindowScript(
+      this.redis,
+      { window: this.#keysOf(subject, type).window },
+      { first: Math.min(...slots.keys()), sum, ttlMs: WINDOW_TTL_MS, slotsAndAmounts: scaled.flat() },
+    );
   }
 
   /** Reads what others have found, and raises what has held for long enough. */

@@ -269,9 +269,16 @@ export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUs
   };
   if (!usage) return JSON.stringify(left ? { ...times, left } : times);
   const { output, isNamed = false } = estimateOf(job);
-  // Anthropic does not count what it reads from its cache.
-  const written = usage.input + usage.cacheWrite + usage.cacheWrite1h;
-  const counted = isNamed ? Math.max(output, usage.output) : usage.output;
-  const used = { ...times, r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
+  const counted = countedOf(usage);
+  if (isNamed) counted.t += Math.max(0, output - usage.output);
+  const used = { ...times, ...counted };
   return JSON.stringify(left ? { ...used, left } : used);
+}
+
+/** What an answered call counts under each type of limit. */
+export function countedOf(usage: NonNullable<RateUse['usage']>): Record<BucketType, number> {
+  const { input, cachedInput, cacheWrite, cacheWrite1h, output } = usage;
+  // Anthropic does not count what it reads from its cache.
+  const written = input + cacheWrite + cacheWrite1h;
+  return { r: 1, t: written + cachedInput + output, i: written, o: output };
 }

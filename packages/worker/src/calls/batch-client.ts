@@ -17,7 +17,7 @@ import type { Upstreams } from './upstreams.js';
 
 const TIMEOUT_MS = 30_000;
 /** An upload has some megabytes. */
-export const UPLOAD_TIMEOUT_MS = 120_000;
+const UPLOAD_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 /** The results are read as fast as they are stored. When the time is over, they are read again, without those that are. */
@@ -114,7 +114,14 @@ export class BatchClient {
 
   async create(mark: string, file: string, lines: readonly string[]): Promise<BatchNews> {
     const body = this.#format.create(mark, file, lines, this.endpoint);
-    return this.#format.parseBatch(await this.#json('POST', this.#api.batches, {}, body, UPLOAD_TIMEOUT_MS));
+    return this.#format.parseBatch(
+      await this.#json('POST', this.#api.batches, {}, body, this.createTimeoutMs),
+    );
+  }
+
+  /** Without a file, the call that creates a batch has all lines. */
+  get createTimeoutMs(): number {
+    return this.#api.files === '' ? UPLOAD_TIMEOUT_MS : TIMEOUT_MS;
   }
 
   /** The provider's batches since a moment, newest first. */

@@ -15,8 +15,11 @@ const WINDOWS_MS = [
   [150_000, MINUTE_MS],
 ] as const;
 const MOST = 4_000;
+/** What was said longer ago counts no more. A provider may say nonsense once, or change its limits. */
+const KEPT_MS = 600_000;
 
 interface Seen {
+  since: number;
   longestMs: number;
   leastMs: number;
 }
@@ -25,12 +28,22 @@ export class RateWindows {
   readonly #seen = new Map<string, Seen>();
 
   /** In ms. Undefined when it is longer than a minute. A provider that says nothing about it means a minute. */
-  of(subject: RateSubject, type: BucketType, { limit, remaining, resetMs }: SaidRate): number | undefined {
+  of(
+    subject: RateSubject,
+    type: BucketType,
+    { limit, remaining, resetMs }: SaidRate,
+    now = performance.now(),
+  ): number | undefined {
     if (resetMs === undefined) return MINUTE_MS;
     const name = `${subject.join(' ')} ${type}`;
-    const { longestMs = 0, leastMs = Number.POSITIVE_INFINITY } = this.#seen.get(name) ?? {};
+    const known = this.#seen.get(name);
+    const isFresh = known && now - known.since < KEPT_MS;
+    const { longestMs, leastMs, since } = isFresh
+      ? known
+      : { longestMs: 0, leastMs: Number.POSITIVE_INFINITY, since: now };
     const used = limit - remaining;
     const seen: Seen = {
+      since,
       longestMs: Math.max(longestMs, resetMs),
       leastMs: used > 0 ? Math.min(leastMs, (resetMs * limit) / used) : leastMs,
     };

@@ -51,6 +51,11 @@ export class SlotLimits {
     );
   }
 
+  /** Whether one call at a time is all that was found to pass. */
+  isLowest(provider: string): boolean {
+    return this.#of(provider).limit <= 1;
+  }
+
   /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
   async set(): Promise<void> {
     const { config, queue, leases } = this.parts;

@@ -7,6 +7,7 @@ import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
@@ -36,6 +37,7 @@ export interface FallbackParts {
   fit: ModelFit;
   apis: ModelApis;
   queue: ChatQueue;
+  announced: Pick<AnnouncedLimits, 'waitedForUntil'>;
   availability: Availability;
   settlements: SettlementMaker;
   clock: Clock;
@@ -91,7 +93,7 @@ export class Fallback {
     waitsFor: 'slot' | 'key' | 'limit',
     toldMs = 0,
   ): Promise<boolean> {
-    const { clock, logger, queue, upstreams } = this.parts;
+    const { announced, clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const isCrowded = waitsFor === 'slot';
     const backOffMs = waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
@@ -99,7 +101,10 @@ export class Fallback {
     if (!this.hasTime(job, delayMs)) return false;
     const queuedAt = clock.now();
     const { maxWaitMs } = upstreams.of(entry).config;
-    const until = Math.max(job.waitUntil, waitUntil(job, queuedAt, maxWaitMs));
+    const { provider, model } = entry;
+    const isLast = job.entry === job.chain.length - 1;
+    const from = isLast ? announced.waitedForUntil(provider, model) : queuedAt;
+    const until = Math.max(job.waitUntil, waitUntil(job, queuedAt, maxWaitMs, from));
     const next = toNext(job, job.entry, queuedAt, until);
     try {
       // A run that has lost the job leaves it to the run after it.

@@ -11,13 +11,7 @@ import {
 } from '@sluice/shared/queue/provider-batches';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { embeddingFactsOf, factsOf } from '@sluice/shared/registry/model-facts';
-import {
-  BatchClient,
-  BatchRefused,
-  batchUpstreamOf,
-  UPLOAD_TIMEOUT_MS,
-  wasNotSent,
-} from '../calls/batch-client.js';
+import { BatchClient, BatchRefused, batchUpstreamOf, wasNotSent } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
 import { fitRequest } from '../calls/fit-request.js';
 import { goesByResponses } from '../calls/model-apis.js';
@@ -29,8 +23,8 @@ import type { WorkerMetrics } from './worker-metrics.js';
 /** A part that the provider could not take is given back after so many failures, if it is so many polls old. */
 const FEWEST_FAILURES = 8;
 const FEWEST_POLLS = 100;
-/** After so long, no call that creates a batch is under way, neither in a worker nor at the provider. */
-const LONGEST_CREATE_MS = UPLOAD_TIMEOUT_MS + 30_000;
+/** So long after its time limit, no call that creates a batch is under way, neither in a worker nor at the provider. */
+const LATE_MS = 30_000;
 const READ_AT_ONCE = 64;
 /** The provider's clock may differ from ours. */
 const CLOCKS_DIFFER_MS = 300_000;
@@ -164,7 +158,8 @@ export class ProviderBatchCreation {
         false,
       );
     // The call may still be carried out, and then the list says it.
-    const openMs = state.isAnswered ? 0 : state.creatingAt + LONGEST_CREATE_MS - clock.now();
+    const longestMs = client.createTimeoutMs + LATE_MS;
+    const openMs = state.isAnswered ? 0 : state.creatingAt + longestMs - clock.now();
     if (openMs > 0) return { failures: state.failures, dueInMs: Math.min(openMs, this.parts.later(0)) };
     if (state.isCancelled) return { status: 'ended', dueInMs: this.parts.later(0) };
     if (this.hasTriedEnough(handed)) throw new GivenUp('its batch API could not be reached');

@@ -3,6 +3,7 @@ import { requestOf } from '@sluice/shared/chat';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { openRequest } from '@sluice/shared/queue/payload';
 import { type HandedBatch, type HandedPart, isGathered } from '@sluice/shared/queue/provider-batches';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { BatchClient, batchUpstreamOf, inWords } from '../calls/batch-client.js';
 import { type BatchNews, UnusableResponse } from '../providers/types.js';
@@ -15,9 +16,15 @@ import {
 import type { ProviderBatchResults } from './provider-batch-results.js';
 
 const AT_ONCE = 0;
+const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
 /** Before the first latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
 const STOP_BEFORE_MS = 15 * 60_000;
+
+/** They are called at the standard tier, and what the provider bills for them is an estimate. */
+function overdue(): StepEnd {
+  return { status: 'refused', reason: TIME_IS_OVER, dueInMs: AT_ONCE };
+}
 
 export interface ProviderBatchStepParts extends ProviderBatchCreationParts {
   queue: Pick<ChatQueue, 'awayIn' | 'comeBack'>;
@@ -34,6 +41,27 @@ export class ProviderBatchStep {
 
   /** `lease` is aborted when another worker may do the step. */
   async take(handed: HandedBatch, token: string, lease: AbortSignal): Promise<StepEnd> {
+    const { part, state } = handed;
+    const isBefore = state.status === 'waiting' || state.status === 'creating';
+    if (isBefore && this.#leftMs(part) <= 0) return overdue();
+    try {
+      const end = await this.#next(handed, token, lease);
+      return { ...end, dueInMs: this.inTime(part, end.dueInMs) };
+    } catch (error) {
+      // A batch API that does not answer must not keep them.
+      if (this.#leftMs(part) <= 0 && !isRedisAway(error)) return overdue();
+      throw error;
+    }
+  }
+
+  /** In how many ms the next step of a part is due, so that single requests come back in time. */
+  inTime(part: HandedPart, dueInMs: number): number {
+    const leftMs = this.#leftMs(part);
+    const nextMs = leftMs > STOP_BEFORE_MS ? leftMs - STOP_BEFORE_MS : leftMs;
+    return Math.min(dueInMs, Math.max(nextMs, SOON_MS));
+  }
+
+  #next(handed: HandedBatch, token: string, lease: AbortSignal): Promise<StepEnd> {
     switch (handed.state.status) {
       case 'waiting':
         return this.creation.handOver(handed, token);
@@ -46,6 +74,11 @@ export class ProviderBatchStep {
       default:
         throw new Error(`a part that is ${handed.state.status} has no step here`);
     }
+  }
+
+  /** Until the first latest safe start of single requests. */
+  #leftMs({ urgentAt }: HandedPart): number {
+    return urgentAt === undefined ? Number.POSITIVE_INFINITY : urgentAt - this.parts.clock.now();
   }
 
   async #poll({ part, state }: HandedBatch): Promise<StepEnd> {
@@ -71,10 +104,8 @@ export class ProviderBatchStep {
     // Nobody has to record single requests before their answers are read.
     if (news.status === 'ended' && isGathered(part)) return { status: 'merging', ended, dueInMs: AT_ONCE };
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
-    const leftMs =
-      part.urgentAt === undefined ? Number.POSITIVE_INFINITY : part.urgentAt - this.parts.clock.now();
-    // Their time is over. They are called at the standard tier, and what the provider bills for them is an estimate.
-    if (leftMs <= 0) return { status: 'refused', reason: 'its time is over', dueInMs: AT_ONCE };
+    const leftMs = this.#leftMs(part);
+    if (leftMs <= 0) return overdue();
     if (leftMs <= STOP_BEFORE_MS && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
 
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
@@ -131,8 +162,7 @@ export class ProviderBatchStep {
     const { queue, store } = this.parts;
     const { provider, model } = part.entry;
     // The provider may have them, and answer them later.
-    const mayBeBilled =
-      state.status === 'refused' && state.candidates.length > 0 && state.reason === 'its time is over';
+    const mayBeBilled = state.status === 'refused' && state.creatingAt > 0 && state.reason === TIME_IS_OVER;
     for (const job of await queue.awayIn(part)) {
       if (job.plan) job.plan.withoutBatch = true;
       if (mayBeBilled) {

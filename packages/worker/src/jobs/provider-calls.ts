@@ -36,7 +36,7 @@ import { responses } from '../providers/index.js';
 import type { Billed, ProviderFailure } from '../providers/types.js';
 import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
-import { addAttempt, type BegunCall, type Progress, timesRefused, usedBy } from './progress.js';
+import { addAttempt, type BegunCall, entryOf, type Progress, timesRefused, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** How long a key that the provider refuses is left alone. */
@@ -46,8 +46,10 @@ const SENT_LATE_MS = 1_000;
 
 /** So often a request waits again at one entry after its call was refused. */
 const MOST_WAITS = 20;
-/** The same where another entry comes after it, which may serve at once. */
-const MOST_WAITS_BEFORE_NEXT = 3;
+const MOST_WAITS_ALONE = 3;
+/** No call is taken longer before its turn. */
+const MOST_EARLY_MS = 100;
+const CLOCKS_DIFFER_MS = 2;
 /** No name of a key has a space. */
 const WAIT_FOR_KEY = 'wait for a key';
 
@@ -65,7 +67,7 @@ export interface ProviderCallsParts {
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
-  slots: Pick<SlotLimits, 'ended'>;
+  slots: Pick<SlotLimits, 'ended' | 'isLowest'>;
   rates: Pick<HeardRates, 'hear' | 'refused'>;
   announced: Pick<AnnouncedLimits, 'of'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
@@ -144,7 +146,10 @@ export class ProviderCalls {
       ? this.#backgroundOf(upstream, progress, entry, run, begun)
       : undefined;
     const limitMs = progress.limitMs ?? this.#limitMs(entry);
-    if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
+    const lateMs = rate ? clock.now() - rate.reservedAt : 0;
+    if (lateMs > SENT_LATE_MS) await this.reserveAgain(progress);
+    // It was taken a little before its turn.
+    if (lateMs < -CLOCKS_DIFFER_MS) await run.signal.wait(Math.min(-lateMs, MOST_EARLY_MS));
     let silences = background ? undefined : this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
@@ -178,7 +183,8 @@ export class ProviderCalls {
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     const isAuto = upstream.config.concurrency === 'auto';
     if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
-    const isCrowded = isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request);
+    const isCrowded =
+      isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);
     const learned =
       failure?.outcome === 'rate_limited' && !failure.isCrowded
         ? await this.#learnRate(progress, upstream.config, entry, request, result, sentAt)
@@ -244,6 +250,11 @@ export class ProviderCalls {
   ): Heard | undefined {
     if (!rates || tierApart(request) !== undefined) return undefined;
     return this.parts.rates.hear(config, [provider, rate?.key ?? '', model], rates, failure);
+  }
+
+  /** Even one call at a time is refused again and again. So it is not about their number. */
+  #isRefusedAlone({ job }: Progress): boolean {
+    return this.parts.slots.isLowest(entryOf(job).provider) && timesRefused(job) >= MOST_WAITS_ALONE;
   }
 
   /** A limit of which nobody has told. One that asks for a longer wait than anybody has is left to the cool-down. */
@@ -506,8 +517,7 @@ function coolDownSubject(
 
 /** A tier with a capacity of its own says nothing about the others. A request that is refused again and again is not put back. */
 function mayWaitAgain(job: ChatJob, request: ChatRequest): boolean {
-  const most = job.entry < job.chain.length - 1 ? MOST_WAITS_BEFORE_NEXT : MOST_WAITS;
-  return tierApart(request) === undefined && timesRefused(job) < most;
+  return tierApart(request) === undefined && timesRefused(job) < MOST_WAITS;
 }
 
 /** OpenAI does not stream some models to organisations that it has not verified. Other servers do not know a field. */

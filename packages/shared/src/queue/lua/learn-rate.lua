@@ -2,7 +2,7 @@
 -- Finds how many calls or tokens of a model pass in a minute, where the provider tells it in no header (queue/found-rates.ts).
 -- `limits` has what was found: `limit`, 0 while it is not known; `top`, what a refusal has named; `changed`, `refused` and `why`;
 -- `gap`, how long it is left alone after a refusal; `step`, how often it was raised since; `hold`, for how long the last refusal
--- stopped all calls; `ahead`, what was under way then. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
+-- stopped all calls; `ahead`, what was under way then; `since`, when it was found. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
 --
 -- `refused` is '' when a worker looks whether the limit may be raised. Returns what is known, and `new` when
 -- the limit was just found, or `stuck` when nothing has passed for long.
@@ -18,8 +18,10 @@ local WINDOW_TTL_MS = 125000
 local FILLED = 0.98
 -- A limit that nobody named is taken from what passed between two refusals. Less than so many calls say nothing.
 local ENOUGH = 16
--- A limit that a refusal has named is taken for so much of it at least.
+-- A limit that a refusal has named is taken for so much of it at least. One refusal in so many calls does not lower it: machines
+-- and networks delay some calls, and others then come too close behind them.
 local LEAST_OF_NAMED = 0.125
+local RARE = 128
 local FIRST_HOLD_MS = 1000
 local LONGEST_HOLD_MS = 30000
 -- After a longer one, the provider has refused three times without letting anything pass.
@@ -98,12 +100,14 @@ elseif found.refused > 0 then
   elseif before > 0 and passed > 0 then
     -- A limit that was named is about right, and calls came too close together. What passed tells little of it, because fewer
     -- calls may have been asked for. Another one is lowered by a half at most.
-    local lower = found.top and math.max(FILLED * before, LEAST_OF_NAMED * found.top)
+    local isRare = passed >= RARE * amount
+    local lower = found.top and math.max(isRare and before or FILLED * before, LEAST_OF_NAMED * found.top)
       or math.min(FILLED * before, math.max(before / 2, perMinute or before))
     found.limit = math.max(1, math.floor(lower))
   end
 end
 isNew = before == 0 and found.limit > 0
+if isNew or found.limit < before / 2 then found.since = now end
 -- The last step was the first one up. There is no more room, so it is tried less often.
 if found.step == 1 then found.gap = math.min(2 * found.gap, LONGEST_GAP_MS) end
 if found.step > 1 then found.gap = FIRST_GAP_MS end

@@ -17,9 +17,9 @@ local rateText, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', '
 if not rateText then return 0 end
 local now, buckets = readClock(), bucketsOf(cjson.decode(rateText), key)
 if used == '' then
-  if slot then correct(buckets, tonumber(slot), 'none', now) end
+  if slot then correct(jobKey, buckets, tonumber(slot), 'none', now) end
 elseif slot then
-  correct(buckets, tonumber(slot), used, now)
+  correct(jobKey, buckets, tonumber(slot), used, now)
   -- The call before stays counted, whatever becomes of the next.
   redis.call('HDEL', jobKey, 'slot')
 end

@@ -11,6 +11,8 @@
 local ARRIVAL_MS = 2000
 local AHEAD_MS = 5000
 local SPACED_AHEAD_MS = 20
+-- Calls that are spaced out are taken so much sooner, and sent in time: a worker that is woken late would send them late.
+local EARLY_MS = 40
 -- A limit of which the shard has too little is looked at again after this time, or when the shard gets more.
 local LENT_AGAIN_MS = 1000
 local MINUTE_MS = 60000
@@ -102,7 +104,7 @@ local function waitFor(bucket, now)
     local count, ms = briefly(rate)
     ahead = ms
     local last = redis.call('ZRANGE', bucket[1] .. ':last', -count, -count, 'WITHSCORES')[2]
-    if last then brief = math.min(tonumber(last), now) + ms - now end
+    if last then brief = math.min(tonumber(last), now + EARLY_MS) + ms - now end
   end
   local wait = math.max(0, window.pace - now - ahead, brief)
   local excess = window.sum + amount - limit
@@ -127,7 +129,7 @@ local function reserve(jobKey, plan, now)
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
     if bucket[6] == 1 and bucket[2] == 'r' then
-      redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. string.format(' %.0f', now))
+      redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. slot)
       redis.call('ZREMRANGEBYRANK', key .. ':last', 0, -2 * briefly(bucket[3]))
       redis.call('PEXPIRE', key .. ':last', WINDOW_TTL_MS)
     end
@@ -234,8 +236,9 @@ end
 
 -- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts
 -- by type, when the call was sent (at) and when it was answered (by). Returns whether less was used.
-local function correct(buckets, slot, used, now)
+local function correct(jobKey, buckets, slot, used, now)
   local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
+  local member = jobKey .. ' ' .. slotField(slot)
   -- The clock may have been far ahead when this was reserved.
   slot = math.min(slot, slotAt(now + ARRIVAL_MS))
   local arrived, isLess = slot, false
@@ -253,6 +256,11 @@ local function correct(buckets, slot, used, now)
       end
       charge(bucket, arrived, more)
       isLess = isLess or more < 0
+    end
+    if bucket[6] == 1 and bucket[2] == 'r' then
+      -- A call that a busy machine has sent late has come late, too.
+      if really.at then redis.call('ZADD', bucket[1] .. ':last', 'XX', string.format('%.0f', math.min(really.at, now)), member)
+      else redis.call('ZREM', bucket[1] .. ':last', member) end
     end
   end
   if really.left then lowerToStated(buckets, really.left, really.at or now, now) end
@@ -275,7 +283,7 @@ local function release(q, jobId, used)
     local lane = rate[5][4] > 0 and rate[1] or rate[1] .. ' ' .. rate[5][2]
     for class = 1, BACKGROUND do redis.call('ZADD', q .. 'due', 'XX', 0, class .. ':' .. lane) end
   end
-  if correct(bucketsOf(rate, key), tonumber(slot), used, now) then
+  if correct(jobKey, bucketsOf(rate, key), tonumber(slot), used, now) then
     -- Lanes may fit sooner than they were told.
     for _, lane in ipairs(redis.call('ZRANGE', q .. 'due', 0, 7)) do redis.call('ZADD', q .. 'due', 0, lane) end
   end
@@ -354,7 +362,13 @@ local function isWorkspaces(rate, now)
   return own
 end
 
--- Decides about a job with limits that is about to be taken. It runs now, with the key that is returned. Or it is parked. Or
+local function isSpaced(plan)
+  for _, each in ipairs(plan) do
+    if each[1][6] == 1 then return true end
+  end
+end
+
+-- Decides about a job with limits that is about to be taken. It runs, with the key and at the moment that are returned. Or it is parked. Or
 -- its wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked
 -- however long it has to wait.
 local function admit(q, jobId, class, turn, rateText, starts, now, open)
@@ -364,6 +378,7 @@ local function admit(q, jobId, class, turn, rateText, starts, now, open)
   if before then freeKey(q, jobKey, before) end
   local closed = tonumber(redis.call('ZSCORE', q .. 'due', lane) or 0)
   local wait, plan, key, isFirst
+  local early = 0
   if rate[5] then
     prefixes = prefixes or prefixSteps()
     -- Its worker died. The others have closed the lane, because they wait for it.
@@ -373,12 +388,16 @@ local function admit(q, jobId, class, turn, rateText, starts, now, open)
     wait = closed - now
   else
     wait, plan, key = fit(q, rate, now)
+    if wait > 0 and isSpaced(plan) then
+      early = EARLY_MS
+      if wait <= early then early, wait = wait, 0 end
+    end
     if wait == 0 and rate[5] then wait = prefixes.waitForFirst(rate[5], jobId, rate[2], now) end
     if wait == 0 then
-      reserve(jobKey, plan, now)
+      reserve(jobKey, plan, now + early)
       if key then useKey(q, jobKey, key) end
       if open[lane] then open[lane] = promote(q, lane) end
-      return 'run', key and key.name or ''
+      return 'run', key and key.name or '', now + early
     end
   end
   local ahead = park(q, jobId, class, turn, lane)
@@ -388,7 +407,8 @@ local function admit(q, jobId, class, turn, rateText, starts, now, open)
     return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
   end
   if closed <= now or isFirst then
-    redis.call('ZADD', q .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
+    local due = now + math.min(math.max(1, math.ceil(wait) - early), LONGEST_LEAD_MS)
+    redis.call('ZADD', q .. 'due', string.format('%.0f', due), lane)
     open[lane] = nil
   end
   return 'parked'

@@ -130,12 +130,12 @@ local function take(q, token, lockMs, most)
       unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall'))
     if data then
       starts = tonumber(starts or 0)
-      local verdict, detail
+      local verdict, detail, at
       if rate then
         now = now or readClock()
         class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
         rates = rates or rateSteps()
-        verdict, detail = rates.admit(q, jobId, class, turn, rate, starts, now, open)
+        verdict, detail, at = rates.admit(q, jobId, class, turn, rate, starts, now, open)
       end
       if verdict == 'parked' then
         redis.call('LREM', q .. 'active', 1, jobId)
@@ -148,7 +148,7 @@ local function take(q, token, lockMs, most)
         redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now or time[1] * 1000 + math.floor(time[2] / 1000)),
           counter, starts + 1)
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
-          verdict and string.format('%.0f', now)}
+          verdict and string.format('%.0f', at or now)}
         if turn > 0 then ranked[class] = math.max(ranked[class] or 0, turn) end
       end
     else
