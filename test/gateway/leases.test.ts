@@ -225,10 +225,10 @@ test('the part of a shard that is silent stays its own until its calls must have
   const before = await concurrencyOf(silent);
   await addMany(other, 20);
   const passes = async (ms: number) => {
-    const known = JSON.parse((await bench.redis.hget(cell.leasesKey, 'shards')) ?? '');
-    known.shards['0'].heardAt -= ms;
-    known.forgottenAt -= ms;
-    await bench.redis.hset(cell.leasesKey, 'shards', JSON.stringify(known));
+    const known = JSON.parse((await bench.redis.hget(cell.leasesKey, 'shard:0')) ?? '');
+    known.heardAt -= ms;
+    await bench.redis.hset(cell.leasesKey, 'shard:0', JSON.stringify(known));
+    await bench.redis.hincrby(cell.leasesKey, 'forgottenAt', -ms);
     for (let i = 0; i < 3; i++) await cell.ask(other);
   };
   await passes(60_000);
@@ -246,12 +246,54 @@ test('one worker asks for a shard, and another one takes over when it is gone', 
   const cell = cellOf(t, { concurrency: 4 }, 1);
   const shard = shardOf(cell, 0);
   await cell.rounds(2);
-  const workerOf = async () =>
-    JSON.parse((await bench.redis.hget(cell.leasesKey, 'shards')) ?? '').shards['0'].worker;
+  const workerOf = async () => JSON.parse((await bench.redis.hget(cell.leasesKey, 'shard:0')) ?? '').worker;
   const second = cell.worker('two');
   t.is(await workerOf(), 'one');
   while ((await workerOf()) !== 'two') await second.ask(shard);
   t.pass();
+});
+
+test('a worker that cannot reach the control keys loses the shard to another', async (t) => {
+  const cell = cellOf(t, { concurrency: 4 }, 1);
+  const shard = shardOf(cell, 0);
+  await cell.rounds(2);
+  const askerOf = async () => (await bench.redis.hget(shard.key('meta'), 'asker'))?.split(' ')[1];
+  t.is(await askerOf(), 'one');
+  const cutOff = bench.redis.duplicate();
+  cutOff.disconnect();
+  const first = cell.worker('one', 0, cutOff);
+  const second = cell.worker('two');
+  while ((await askerOf()) !== 'two') {
+    await t.throwsAsync(first.ask(shard));
+    await second.ask(shard);
+  }
+  // Now it is left alone, without a question.
+  await t.notThrowsAsync(first.ask(shard));
+});
+
+test('a shard that has enough is not divided anew each time, and keeps its lease', async (t) => {
+  const cell = cellOf(t, { concurrency: 40, limits: { tokensPerMinute: 1_000_000, models: [] } }, 4);
+  const [first, other] = [shardOf(cell, 0), shardOf(cell, 1)];
+  await first.add(small);
+  await cell.rounds(4);
+  await first.take();
+  const look = async () => ({
+    ...JSON.parse((await bench.redis.hget(cell.leasesKey, 'shard:0')) ?? ''),
+    lease: Number(await bench.redis.hget(first.key('meta'), 'lease')),
+  });
+  let times = 0;
+  for (let i = 0; i < 50; i++) {
+    const before = await look();
+    await cell.rounds();
+    const after = await look();
+    if (after.wholeAt === before.wholeAt && after.heardAt > before.heardAt && after.lease > before.lease)
+      times++;
+  }
+  t.true(times > 5, `${times} of 50`);
+  t.is(Number(await bench.redis.hget(cell.leasesKey, 'active')), first.running.length);
+  await addMany(other, 60);
+  await cell.rounds(2);
+  t.is(await concurrencyOf(other), 40 - first.running.length);
 });
 
 test('a number of calls that is found grows and shrinks for all shards', async (t) => {

@@ -51,6 +51,7 @@ test.before(async () => {
       frozen: { routes },
       'frozen-limited': { routes, limits: plentiful },
       held: { routes },
+      timed: { routes },
       poor: { routes, limits: scarce },
       control: { routes, limits: scarce },
       listed: { routes },
@@ -289,6 +290,25 @@ test.serial('callers wait for a call that runs, and the move is given up after a
   await until('the second call', () => hold.held.length === 2);
   hold.release();
   t.deepEqual([(await running).status, (await waiting).status], [200, 200]);
+});
+
+test.serial('a refused move says until when requests with deadlines may last', async (t) => {
+  hold.hold();
+  const from = await homeOf('timed');
+  const to = (from + 1) % SHARDS;
+  const deadline = { prefer: 'respond-async', 'x-gateway-deadline': '2h' };
+  const soonest = Date.now() + 7_200_000;
+  t.is((await ask('timed', 'has time', deadline)).status, 202);
+  const { status, body } = await move('timed', to);
+  t.is(status, 409);
+  const [, last] =
+    /these have ended: 1 request with a deadline, the last one until (\S+Z)\.$/.exec(body.error.message) ??
+    [];
+  t.true(Date.parse(last ?? '') >= soonest - 60_000, body.error.message);
+  hold.release();
+  const moved = await sluiceOf(gateway)(`workspaces move timed --to ${to} --patience 5m`);
+  t.is(moved.code, 0, moved.err);
+  t.is(await homeOf('timed'), to);
 });
 
 test.serial('operators see the shards, and empty one', async (t) => {

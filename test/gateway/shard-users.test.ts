@@ -11,12 +11,19 @@ import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { ownersOf } from '../helpers/owners.js';
+import { WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const SHARDS = 3;
 const OWNERS = ownersOf(SHARDS);
 const routes = {
   fast: [{ provider: 'openai', model: 'gpt-4o-mini' }],
   metered: [{ provider: 'metered', model: 'gpt-4o-mini' }],
+};
+const limits = {
+  concurrent_requests: 40,
+  requests_per_minute: 100_000,
+  budget_usd_per_month: 1_000,
+  budgets: [{ scope: 'workspace', window: 'total', usd: 1_000 }],
 };
 const PASSWORDS = { api: 'p1', worker: 'w1', admin: 'a1' };
 const folder = mkdtempSync(join(tmpdir(), 'sluice-shard-users-'));
@@ -68,7 +75,8 @@ test.before(async () => {
         keys: [{ name: 'one', api_key: '${OPENAI_API_KEY}' }],
       },
     },
-    workspaces: Object.fromEntries(OWNERS.map((id) => [id, { routes }])),
+    webhooks: { allow_private_addresses: true },
+    workspaces: Object.fromEntries(OWNERS.map((id) => [id, { routes, limits }])),
   });
   await gateway.addWorker({ REDIS_URL: urlOf('worker') });
   await gateway.addApi({ REDIS_URL: urlOf('api') });
@@ -78,7 +86,7 @@ test.after.always(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('requests, batches and lists of all shards are denied nothing', async (t) => {
+test.serial('requests, batches and lists of all shards are denied nothing', async (t) => {
   const admin = adminOf(gateway);
   const url = gateway.urls[1] ?? '';
   for (const workspace of OWNERS) {
@@ -94,5 +102,31 @@ test('requests, batches and lists of all shards are denied nothing', async (t) =
   for (const path of ['/requests', '/spend', '/budgets', '/traffic', '/status', '/workspaces'])
     t.is((await admin('GET', path)).status, 200, path);
   for (const { metricsUrl } of [...gateway.apis, ...gateway.workers]) await fetch(`${metricsUrl}/metrics`);
+  t.deepEqual(await gateway.redis.call('ACL', 'LOG'), []);
+});
+
+test.serial('a workspace moves with all that it has, and nothing of that is denied', async (t) => {
+  const admin = adminOf(gateway);
+  const url = gateway.urls[1] ?? '';
+  const [workspace = ''] = OWNERS;
+  const key = gateway.keys[workspace] ?? '';
+  const receiver = await WebhookReceiver.start();
+  t.teardown(() => receiver.stop());
+  await admin('POST', `/workspaces/${workspace}/webhooks`, { url: receiver.url('/hook') });
+  const headers = { 'idempotency-key': randomUUID() };
+  const request = { model: 'fast', messages: [{ role: 'user', content: 'before' }] };
+  const before = await gateway.chat(request, { url, key, headers });
+  const accepted = await gateway.chat(request, { url, key, headers: { prefer: 'respond-async' } });
+  t.is(accepted.status, 202);
+  for (const shard of [2, 0]) {
+    const { status, body } = await admin('POST', `/workspaces/${workspace}/move`, {
+      shard,
+      wait_seconds: 120,
+    });
+    t.is(status, 200, JSON.stringify(body));
+    t.deepEqual(await gateway.chat(request, { url, key, headers }).then(({ body }) => body), before.body);
+    t.is((await gateway.chat(request, { url, key })).status, 200);
+  }
+  t.is((await admin('GET', '/shards')).status, 200);
   t.deepEqual(await gateway.redis.call('ACL', 'LOG'), []);
 });

@@ -117,16 +117,17 @@ export class Shard implements LeaseShard {
     const { control, redis, shards, config } = this.cell;
     const concurrency = config.providers.get(PROVIDER)?.concurrency ?? 1;
     const here = { queue: this.prefix };
-    let [askedAt, reportText] = await applyScript(this.redis, here, { askedAt: 0, grantsText: '' });
+    const worker = 'one';
+    let [askedAt, reportText] = await applyScript(this.redis, here, { worker, askedAt: 0, grantsText: '' });
     for (;;) {
       yield;
       const [grantsText] = await divideScript(
         redis,
         { queue: control.queueKey(PROVIDER, '') },
-        { shard: this.id, shards: shards.length, worker: 'one', concurrency, holdMs: HOLD_MS, reportText },
+        { shard: this.id, shards: shards.length, worker, concurrency, holdMs: HOLD_MS, reportText },
       );
       yield;
-      [askedAt, reportText] = await applyScript(this.redis, here, { askedAt, grantsText });
+      [askedAt, reportText] = await applyScript(this.redis, here, { worker, askedAt, grantsText });
     }
   }
 }
@@ -151,9 +152,9 @@ export class ShardedCell {
     for (let id = 0; id < count; id++) this.shards.push(new Shard(id, redis, this));
   }
 
-  /** A worker process that serves all shards. */
-  worker(worker: string, askAgainMs?: number): Leases {
-    const { redis, control: names, shards, config, count: shardCount } = this;
+  /** A worker process that serves all shards. `redis`: its way to the control keys. */
+  worker(worker: string, askAgainMs?: number, redis = this.redis): Leases {
+    const { control: names, shards, config, count: shardCount } = this;
     return new Leases({ redis, names, shards, shardCount, worker, config }, askAgainMs);
   }
 

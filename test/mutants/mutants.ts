@@ -811,6 +811,18 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/leases',
+    file: 'packages/shared/src/limits/lua/divide.lua',
+    from: 'if hasEnough() then',
+    to: 'if false then',
+  },
+  {
+    test: 'gateway/leases',
+    file: 'packages/shared/src/limits/lua/divide.lua',
+    from: 'if report.concurrency > 0 and tonumber(slotsShort or 0) > now then return false end',
+    to: '',
+  },
+  {
+    test: 'gateway/leases',
     file: 'packages/shared/src/limits/lua/apply.lua',
     from: 'local leaseEnd = tonumber(askedAt) + LEASE_MS',
     to: 'local leaseEnd = now + LEASE_MS',

@@ -47,7 +47,8 @@ export async function startChores(
     if (!isRedisFull(error)) throw error;
   };
   await Promise.all(Object.values(housekeeping).map((work) => work().catch(waitForRoom)));
-  const [first, ...others] = parts.shards.map(keepShard);
+  const keeps = parts.shards.map(keepShard);
+  const [first, ...others] = keeps;
   await first?.().catch(waitForRoom);
   await Promise.allSettled(others.map((keep) => keep()));
   await requireSecretAgreement(presence);
@@ -58,18 +59,22 @@ export async function startChores(
   chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);
-  for (const shard of parts.shards) startShardChores(chores, shard);
+  for (const [i, shard] of parts.shards.entries()) startShardChores(chores, shard, keeps[i]);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
 }
 
 /** Everything in a process needs the first shard. Without another one it still serves the workspaces of the rest. */
-function startShardChores(chores: Chores, shard: ApiShardParts): void {
+function startShardChores(
+  chores: Chores,
+  shard: ApiShardParts,
+  keep = async (): Promise<unknown> => undefined,
+): void {
   const { id, clock, safetyNet, dispatcher, requestEnds, refusals, files, runner, webhooks } = shard;
   const isFirst = id === FIRST_SHARD;
   const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, isFirst ? name : `${name} of shard ${id}`, work, essential);
-  every(HOUSEKEEPING_MS, 'inbox and memory', keepShard(shard));
+  every(HOUSEKEEPING_MS, 'inbox and memory', keep);
   every(SWEEP_EVERY_MS, 'looking for lost requests', () => safetyNet.sweep(dispatcher));
   every(LOOK_FOR_ENDS_EVERY_MS, 'ending requests in the background', () => requestEnds.look(), false);
   every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => refusals.log(clock.now()), false);
@@ -78,11 +83,16 @@ function startShardChores(chores: Chores, shard: ApiShardParts): void {
   every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => webhooks.look(), false);
 }
 
-function keepShard({ id, redis, inbox, memory, clock }: ApiShardParts): () => Promise<unknown> {
+function keepShard(
+  { id, redis, inbox, memory, clock }: ApiShardParts,
+  place: number,
+  all: readonly ApiShardParts[],
+): () => Promise<unknown> {
+  const isFirstOfRedis = all.findIndex((each) => each.memory === memory) === place;
   return () =>
     Promise.all([
       inbox.keep(redis),
-      memory.check(),
+      isFirstOfRedis ? memory.check() : undefined,
       // The time of the first shard is that of the cell.
       id === FIRST_SHARD ? undefined : clock.synchronise(redis, 1),
     ]);

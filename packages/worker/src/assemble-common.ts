@@ -41,6 +41,7 @@ import { ModelFit } from './calls/model-fit.js';
 import { ModelLessons } from './calls/model-lessons.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
+import { SlotLimits } from './calls/slot-limits.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import type { LockTimes } from './jobs/chat-worker.js';
@@ -139,6 +140,8 @@ export function assembleCommon(
     shards > 1
       ? new Leases({ redis, names: leaseNames(cell), shards: served, shardCount: shards, worker: id, config })
       : undefined;
+  // The shards share their numbers of calls at a time.
+  const slots = leases && new SlotLimits({ limits: leases, config, logger });
   const learned = new LearnedRefusals(() => clock.now());
   const runs = new Runs(cancellations);
   const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
@@ -157,6 +160,7 @@ export function assembleCommon(
       rates,
       foundRates,
       leases,
+      slots,
       learned,
     },
     fit: new ModelFit(upstreams, learned),

@@ -42,7 +42,7 @@ export function assembleShard(
   const clock = id === FIRST_SHARD ? parts.clock : new RedisClock(names);
   const backendParts = recordParts(names, config, announced, leases);
   const queue = new ChatQueue(redis, backendParts);
-  const slots = new SlotLimits({ queue, config, logger, leases });
+  const slots = parts.slots ?? new SlotLimits({ limits: queue, config, logger });
   const outputs = new OutputTally(redis, names);
   const settlements = new SettlementMaker({ payloads, pricing, clock, logger, metrics, outputs });
   const common = {

@@ -71,7 +71,7 @@ function startShardChores(
   const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, id === FIRST_SHARD ? name : `${name} of shard ${id}`, work, essential);
   every(HOUSEKEEPING_MS, 'taking jobs', () => workers.check());
-  every(HOUSEKEEPING_MS, 'limits of providers', () => slots.set());
+  if (isFirst) every(HOUSEKEEPING_MS, 'limits of providers', () => slots.set());
   if (id !== FIRST_SHARD) every(HOUSEKEEPING_MS, 'clock', () => clock.synchronise(redis, 1));
   every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
   every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);

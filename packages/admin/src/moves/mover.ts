@@ -15,6 +15,7 @@ import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
+import type { HandedPart } from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
@@ -32,6 +33,8 @@ const LOOK_EVERY_MS = 100;
 const LEASE_MS = 8_000;
 const RENEW_EVERY_MS = 2_000;
 const ASK_FOR_LEASE_EVERY_MS = 250;
+/** Providers give their batches a day. */
+const MOST_AT_PROVIDER_MS = 24 * 3_600_000;
 /** The lease of a batch has this in it while its workspace moves. */
 const BATCH_TOKEN = 'moving';
 export const STANDARD_WAIT_MS = 20_000;
@@ -145,15 +148,11 @@ export class Mover {
     if (!alive.some(serves)) throw new GatewayError('conflict', `No worker serves shard ${to}.`);
     const underWay = this.#underWay(id, from);
     const [{ planned }, parts] = await Promise.all([underWay.jobs(), underWay.partsAtProviders()]);
-    if (planned > 0)
+    const reasons = [...plannedText(planned), ...partsText(parts)];
+    if (reasons.length > 0)
       throw new GatewayError(
         'conflict',
-        `The workspace has ${planned} requests with time until a deadline. It can move when they have ended.`,
-      );
-    if (parts > 0)
-      throw new GatewayError(
-        'conflict',
-        `A provider has ${parts} parts of batches of the workspace. It can move when they have ended.`,
+        `The workspace cannot move before these have ended: ${reasons.join('; ')}.`,
       );
   }
 
@@ -268,7 +267,7 @@ export class Mover {
       const left =
         Math.max(reservations, all) +
         (await this.#runningBatches(id, move)) +
-        (await underWay.partsAtProviders()) +
+        (await underWay.partsAtProviders()).length +
         (await underWay.events());
       if (left === 0 || performance.now() > until) return left;
       await sleep(LOOK_EVERY_MS);
@@ -342,6 +341,30 @@ export class Mover {
   async #step(step: MoveStep): Promise<void> {
     await this.parts.onStep?.(step);
   }
+}
+
+function plannedText(deadlines: readonly number[]): string[] {
+  if (deadlines.length === 0) return [];
+  return [
+    `${count(deadlines, 'request')} with a deadline, the last one until ${momentOf(Math.max(...deadlines))}`,
+  ];
+}
+
+function partsText(parts: readonly HandedPart[]): string[] {
+  if (parts.length === 0) return [];
+  const providers = [...new Set(parts.map(({ entry }) => entry.provider))].join(', ');
+  const last = Math.max(...parts.map(({ created }) => created));
+  return [
+    `${count(parts, 'part')} of batches at ${providers}, which may take until ${momentOf(last + MOST_AT_PROVIDER_MS)}`,
+  ];
+}
+
+function count({ length }: readonly unknown[], what: string): string {
+  return `${length} ${what}${length === 1 ? '' : 's'}`;
+}
+
+function momentOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16)}Z`;
 }
 
 function sleep(ms: number): Promise<void> {

@@ -11,15 +11,15 @@ export interface WatchedShard extends ShardKeys {
   queue: ChatQueue;
 }
 
-/** `planned`: requests that have time, and may wait for hours. */
+/** `planned`: the deadlines of requests that have time, and may wait for hours. */
 export interface Jobs {
   all: number;
-  planned: number;
+  planned: number[];
 }
 
 /** A job's workspace never changes, so each job is read once. */
 export class UnderWay {
-  readonly #jobs = new Map<string, 'of others' | 'planned' | 'plain'>();
+  readonly #jobs = new Map<string, 'of others' | 'plain' | { deadline: number }>();
 
   constructor(
     private readonly shard: WatchedShard,
@@ -32,32 +32,32 @@ export class UnderWay {
     const unknown = listed.filter((key) => !this.#jobs.has(key));
     for (let i = 0; i < unknown.length; i += READ_AT_ONCE)
       await Promise.all(unknown.slice(i, i + READ_AT_ONCE).map((key) => this.#read(key)));
-    const count: Jobs = { all: 0, planned: 0 };
+    const jobs: Jobs = { all: 0, planned: [] };
     for (const key of listed) {
       const whose = this.#jobs.get(key);
       // One that is gone may have moved to another queue, and counts until the next look.
-      if (whose !== 'of others') count.all++;
-      if (whose === 'planned') count.planned++;
+      if (whose !== 'of others') jobs.all++;
+      if (typeof whose === 'object') jobs.planned.push(whose.deadline);
     }
-    return count;
+    return jobs;
   }
 
   async #read(key: string): Promise<void> {
     const data = await this.shard.redis.hget(key, 'data');
     if (data === null) return;
-    const { workspace, plan } = JSON.parse(data) as Partial<ChatJob>;
-    const own = plan ? 'planned' : 'plain';
+    const { workspace, plan, deadline } = JSON.parse(data) as ChatJob;
+    const own = plan ? { deadline } : 'plain';
     this.#jobs.set(key, workspace === this.workspace ? own : 'of others');
   }
 
-  /** How many parts of batches a provider has. */
-  async partsAtProviders(): Promise<number> {
+  /** The parts of batches that providers have. */
+  async partsAtProviders(): Promise<HandedPart[]> {
     const { redis, names } = this.shard;
     const ids = await redis.zrange(names.providerBatches, '0', '-1');
     const parts = await Promise.all(ids.map((id) => redis.hget(names.providerBatch(id), 'part')));
-    return parts.filter(
-      (part) => part !== null && (JSON.parse(part) as HandedPart).workspace === this.workspace,
-    ).length;
+    return parts
+      .flatMap((part) => (part === null ? [] : [JSON.parse(part) as HandedPart]))
+      .filter(({ workspace }) => workspace === this.workspace);
   }
 
   /** How many events have not been made into messages of webhooks. */

@@ -29,6 +29,7 @@ import { KeyUse } from './key-use.js';
 import { ApiMetrics } from './metrics.js';
 import { Neighbours } from './neighbours.js';
 import { ProviderTests } from './provider-tests.js';
+import { RedisMemory } from './redis-memory.js';
 import { RegistryRefresh } from './registry-refresh.js';
 import { RequestTally } from './request-tally.js';
 import { SharedGauges } from './shared-gauges.js';
@@ -75,9 +76,14 @@ export async function createCell(options: CellOptions, connections: readonly [Re
     ...(options.shards > 1 ? { shards: { count: options.shards, knowsMoves: true as const } } : {}),
   });
   const neighbours = new Neighbours(presence);
+  // Several shards may be in one Redis, and share its room.
+  const memories = new Map(
+    connections.map((each) => [each, new RedisMemory(each, () => neighbours.apis)] as const),
+  );
   const shards = connections.map((each, shard) =>
     createShard(shard, each, {
       ...{ ...options, config, announced, neighbours, inboxId: id, control: clock },
+      memory: memories.get(each) as RedisMemory,
       isAt: (workspace, shard) => homes.isAt(workspace, shard),
     }),
   );

@@ -8,7 +8,7 @@ import { FIRST_SHARD, namesOfShard, type Shard } from '@sluice/shared/redis/shar
 import type { Redis } from 'ioredis';
 import { Inbox } from './inbox.js';
 import type { Neighbours } from './neighbours.js';
-import { RedisMemory } from './redis-memory.js';
+import type { RedisMemory } from './redis-memory.js';
 
 /** Workers divide the limits (limits/leases.ts). An api makes no calls. */
 const DIVIDED = { crowded: async () => {} };
@@ -31,6 +31,8 @@ export interface ApiShardParts {
   config: GatewayConfig;
   announced: AnnouncedLimits;
   neighbours: Neighbours;
+  /** Of the Redis that the shard is in. */
+  memory: RedisMemory;
   inboxId: string;
   isAt(workspace: string, shard: number): Promise<boolean>;
   /** The cell's clock, which is that of the first shard. */
@@ -40,7 +42,7 @@ export interface ApiShardParts {
 export function createShard(
   id: number,
   redis: Redis,
-  { cell, shards, config, announced, neighbours, inboxId, control, isAt }: ApiShardParts,
+  { cell, shards, config, announced, neighbours, memory, inboxId, control, isAt }: ApiShardParts,
 ): ApiShard {
   const names = namesOfShard(cell, id, shards);
   const clock = id === FIRST_SHARD ? control : new RedisClock(names);
@@ -51,7 +53,7 @@ export function createShard(
     clock,
     queue: new ChatQueue(redis, recordParts(names, config, announced, shards > 1 ? DIVIDED : undefined)),
     inbox: new Inbox(inboxId, names),
-    memory: new RedisMemory(redis, () => neighbours.apis),
+    memory,
     ...(shards > 1 ? { isHere: (workspace) => isAt(workspace, id) } : {}),
     hasWorkers: () => neighbours.serves(id),
     start: () => (id === FIRST_SHARD ? Promise.resolve() : clock.synchronise(redis).catch(() => {})),

@@ -1,12 +1,12 @@
 import type { Shard, WorkspaceMove, WorkspaceState } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
-import { parseDuration, parseShard } from '../arguments/parse-arguments.js';
+import { parseShard } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import { count, megabytes, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
-import { movedText, moveWorkspace, WAIT_HELP } from './move-workspace.js';
+import { type MoveOptions, movedText, moveWorkspace, withMoveOptions } from './move-workspace.js';
 
 export interface PlannedMove {
   workspace: string;
@@ -52,39 +52,39 @@ export function addShardCommands(program: Command, cli: Cli): void {
   });
 
   withExamples(
-    shards
-      .command('spread')
-      .description(
-        'Move workspaces, one after the other, until each shard has as many as the others. None of their calls fails.',
-      )
-      .option('--wait <time>', WAIT_HELP, parseDuration)
-      .option('-y, --yes', 'do not ask'),
+    withMoveOptions(
+      shards
+        .command('spread')
+        .description(
+          'Move workspaces, one after the other, until each shard has as many as the others. None of their calls fails.',
+        ),
+    ).option('-y, --yes', 'do not ask'),
     'shards spread',
     'shards spread --yes',
-  ).action(async ({ yes, wait }: { yes?: boolean; wait?: number }) => {
+  ).action(async ({ yes, ...options }: MoveOptions & { yes?: boolean }) => {
     const { open, workspaces } = await readShards(cli);
-    await run(cli, planSpread(open, workspaces), yes, wait);
+    await run(cli, planSpread(open, workspaces), options, yes);
   });
 
   withExamples(
-    shards
-      .command('empty')
-      .description(
-        'Move all workspaces of a shard to the others, one after the other, and give it no new ones. None of their calls fails. Log and spend of the time before stay there.',
-      )
-      .argument('<shard>', 'number of the shard', parseShard)
-      .option('--wait <time>', WAIT_HELP, parseDuration)
-      .option('-y, --yes', 'do not ask'),
+    withMoveOptions(
+      shards
+        .command('empty')
+        .description(
+          'Move all workspaces of a shard to the others, one after the other, and give it no new ones. None of their calls fails. Log and spend of the time before stay there.',
+        )
+        .argument('<shard>', 'number of the shard', parseShard),
+    ).option('-y, --yes', 'do not ask'),
     'shards empty 7',
     'shards empty 7 --yes',
-  ).action(async (shard: number, { yes, wait }: { yes?: boolean; wait?: number }) => {
+  ).action(async (shard: number, { yes, ...options }: MoveOptions & { yes?: boolean }) => {
     const { shards, open, workspaces } = await readShards(cli);
     if (!shards.includes(shard)) throw new CliError(`there is no shard ${shard}`);
     const others = open.filter((each) => each !== shard);
     if (others.length === 0) throw new CliError('there is no other shard that is open');
     await cli.confirm(`Emptying shard ${shard}`, yes);
     await cli.admin.send<Shard>('PATCH', path`/shards/${String(shard)}`, { open: false });
-    await run(cli, planEmpty([...others, shard], workspaces, shard), true, wait);
+    await run(cli, planEmpty([...others, shard], workspaces, shard), options, true);
   });
 
   withExamples(
@@ -155,14 +155,19 @@ function sizeOf(of: ReadonlyMap<number, readonly string[]>, shard: number): numb
 }
 
 /** One that cannot move now does not keep the others from it. */
-async function run(cli: Cli, moves: readonly PlannedMove[], yes?: boolean, wait?: number): Promise<void> {
+async function run(
+  cli: Cli,
+  moves: readonly PlannedMove[],
+  options: MoveOptions,
+  yes?: boolean,
+): Promise<void> {
   const moved: WorkspaceMove[] = [];
   const failed: string[] = [];
   if (moves.length > 0) await cli.confirm(`Moving ${count(moves.length, 'workspace')}`, yes);
   for (const [i, { workspace, to }] of moves.entries()) {
     const place = `${i + 1}/${moves.length}`;
     try {
-      const done = await moveWorkspace(cli, workspace, to, wait);
+      const done = await moveWorkspace(cli, workspace, to, options);
       moved.push(done);
       cli.note(`${place} ${movedText(done)}`);
     } catch (error) {

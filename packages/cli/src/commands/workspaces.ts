@@ -1,12 +1,12 @@
 import type { DeletedWorkspace, ErasedUser, Workspace, WorkspaceState } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
-import { orWord, parseDuration, parseShard } from '../arguments/parse-arguments.js';
+import { orWord, parseShard } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
-import { movedText, moveWorkspace, WAIT_HELP } from './move-workspace.js';
+import { type MoveOptions, movedText, moveWorkspace, withMoveOptions } from './move-workspace.js';
 
 const MODELS_HELP =
   'routes and model ids that callers may use, with commas, * for any characters; all: every one';
@@ -116,18 +116,19 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
   });
 
   withExamples(
-    workspaces
-      .command('move')
-      .description(
-        'Move a workspace to another shard. Its new requests wait until those that run have ended, and none fails.',
-      )
-      .argument('<workspace>', 'id of the workspace')
-      .requiredOption('--to <shard>', 'number of the shard', parseShard)
-      .option('--wait <time>', WAIT_HELP, parseDuration),
+    withMoveOptions(
+      workspaces
+        .command('move')
+        .description(
+          'Move a workspace to another shard. Its new requests wait until those that run have ended, and none fails.',
+        )
+        .argument('<workspace>', 'id of the workspace')
+        .requiredOption('--to <shard>', 'number of the shard', parseShard),
+    ),
     'workspaces move team-a --to 3',
-    'workspaces move team-a --to 3 --wait 2m',
-  ).action(async (id: string, { to, wait }: { to: number; wait?: number }) => {
-    const moved = await moveWorkspace(cli, id, to, wait);
+    'workspaces move team-a --to 3 --wait 2m --patience 24h',
+  ).action(async (id: string, { to, ...options }: MoveOptions & { to: number }) => {
+    const moved = await moveWorkspace(cli, id, to, options);
     cli.show(moved, () => movedText(moved));
   });
 

@@ -7,8 +7,8 @@
  *
  * One of the workers that serve a shard asks for it, a few times a second. No process divides: a script does, and it changes
  * only the part of the shard that asks. It counts what every shard may use at most. A part that shrinks stays counted until its
- * shard has said that it uses no more. Grants have a version, so that late ones are refused, and are lent for LEASE_MS from the
- * moment before they were asked for. A shard that hears nothing for so long takes no more jobs. Docs: adr/0045.
+ * shard has said that it uses no more. While nobody is short of anything, a shard that has enough says so in one short step.
+ * Grants have a version, so that late ones are refused, and are lent for LEASE_MS from the moment before they were asked for. A shard that hears nothing for so long takes no more jobs. Docs: adr/0045.
  */
 import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/gateway-config.js';
@@ -19,20 +19,20 @@ import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { FIRST_SHARD, namesOfShard } from '../redis/shard.js';
 
-/** A worker looks this often whether it has to ask for a shard. It asks when a part is on its way, or so much later. */
+/** A worker looks this often whether it has to ask for a shard: at once when a part is on its way, or so much later, or twice. */
 export const ASK_EVERY_MS = 100;
 const ASK_AGAIN_MS = 250;
 /** For how long a shard that is cut off goes on with its grants. */
 export const LEASE_MS = 30_000;
-/** A worker leaves a shard that another one asks for alone for this long. */
-const LEFT_MS = 1_000;
+/** The worker that asks for a shard goes on doing so, unless it is silent for this long. Others look as often. */
+const ASKER_MS = 1_000;
 /** Grants that are new to a shard are confirmed at once. This may bring new ones. */
 const AT_ONCE = 3;
 /** The most calls that one run of a job makes, one after the other. */
 const MOST_CALLS = 6;
 const MINUTE_MS = 60_000;
 
-const CONSTANTS = { LEASE_MS, SLOT_MS, SLOTS, LONGEST_COOL_DOWN_MS };
+const CONSTANTS = { LEASE_MS, ASKER_MS, SLOT_MS, SLOTS, LONGEST_COOL_DOWN_MS };
 
 interface QueueKeys {
   queue: string;
@@ -41,10 +41,11 @@ interface QueueKeys {
 export const applyScript = loadScript<
   [askedAt: string, report: string],
   QueueKeys,
-  { askedAt: string | number; grantsText: string }
+  { worker: string; askedAt: string | number; grantsText: string }
 >(import.meta.url, 'apply', CONSTANTS);
+type Divided = [grants: string, isNew: 0 | 1, pause: 0 | 1 | 2];
 export const divideScript = loadScript<
-  [grants: string, isNew: 0 | 1, isUnsettled: 0 | 1],
+  Divided,
   QueueKeys,
   {
     shard: number;
@@ -95,6 +96,8 @@ export function leaseNames(cell: string): LeasesParts['names'] {
 }
 
 const NOTHING: Lent = { askedAt: '0', grants: '', askAt: 0 };
+/** Another worker asks for the shard. */
+const OTHERS: Divided = ['', 0, 0];
 
 export class Leases {
   /** Shard and provider → what it was lent last. */
@@ -127,8 +130,7 @@ export class Leases {
     calls: { succeeded: number; overloaded: number },
   ): Promise<{ limit: number; isInUse: boolean }> {
     const { redis, names } = this.parts;
-    const active = Number(await redis.hget(names.queueKey(provider, 'leases'), 'active'));
-    const args = { ...calls, most: MOST_FOUND, active };
+    const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(
       redis,
       { queue: names.queueKey(provider, '') },
@@ -145,39 +147,46 @@ export class Leases {
   }
 
   async #askFor(shard: LeaseShard, provider: ProviderConfig): Promise<void> {
-    const { redis, names, shardCount, worker } = this.parts;
+    const { worker } = this.parts;
     const name = `${shard.id} ${provider.name}`;
     const lent = this.#lent.get(name) ?? NOTHING;
     const begun = performance.now();
     if (begun < lent.askAt) return;
     // A step that fails may have happened or not. The next one begins with a look.
     this.#lent.delete(name);
-    const here = { queue: shard.names.queueKey(provider.name, '') };
-    let [askedAt, report] = await applyScript(shard.redis, here, {
-      askedAt: lent.askedAt,
-      grantsText: lent.grants,
-    });
-    for (let i = 0; i < AT_ONCE; i++) {
-      const [grants, isNew, isUnsettled] = await divideScript(
-        redis,
-        { queue: names.queueKey(provider.name, '') },
-        {
-          shard: shard.id,
-          shards: shardCount,
-          worker,
-          concurrency: provider.concurrency,
-          holdMs: this.#holdMs(provider),
-          reportText: report,
-        },
+    const apply = (askedAt: string, grantsText: string) =>
+      applyScript(
+        shard.redis,
+        { queue: shard.names.queueKey(provider.name, '') },
+        { worker, askedAt, grantsText },
       );
+    let [askedAt, report] = await apply(lent.askedAt, lent.grants);
+    for (let i = 0; i < AT_ONCE; i++) {
+      const [grants, isNew, pause] = report === '' ? OTHERS : await this.#divide(shard, provider, report);
       if (grants === '') {
-        this.#lent.set(name, { ...NOTHING, askAt: begun + LEFT_MS });
+        this.#lent.set(name, { ...NOTHING, askAt: begun + ASKER_MS });
         return;
       }
-      this.#lent.set(name, { askedAt, grants, askAt: isUnsettled ? 0 : begun + this.askAgainMs });
+      this.#lent.set(name, { askedAt, grants, askAt: begun + pause * this.askAgainMs });
       if (!isNew) return;
-      [askedAt, report] = await applyScript(shard.redis, here, { askedAt, grantsText: grants });
+      [askedAt, report] = await apply(askedAt, grants);
     }
+  }
+
+  #divide(shard: LeaseShard, provider: ProviderConfig, reportText: string): Promise<Divided> {
+    const { redis, names, shardCount, worker } = this.parts;
+    return divideScript(
+      redis,
+      { queue: names.queueKey(provider.name, '') },
+      {
+        shard: shard.id,
+        shards: shardCount,
+        worker,
+        concurrency: provider.concurrency,
+        holdMs: this.#holdMs(provider),
+        reportText,
+      },
+    );
   }
 
   /** When the lease of a shard has run out, its calls end within this time and leave the windows of limits per minute. */

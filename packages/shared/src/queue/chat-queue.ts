@@ -306,7 +306,7 @@ export class ChatQueue {
     calls: { succeeded: number; overloaded: number },
   ): Promise<{ limit: number; isInUse: boolean }> {
     const queue = this.#of(provider).prefix;
-    const args = { ...calls, most: MOST_FOUND, active: undefined };
+    const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);
     return { limit, isInUse: isInUse === 1 };
   }

@@ -237,7 +237,7 @@ export const waitAgainScript = load<
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  { succeeded: number; overloaded: number; most: number; active: number | undefined }
+  { succeeded: number; overloaded: number; most: number }
 >('adjust-concurrency');
 export const learnRateScript = load<
   [found: string, news: 'new' | 'stuck' | ''],

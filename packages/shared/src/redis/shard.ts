@@ -3,6 +3,7 @@
  * tag, so that one script may touch several of them, and on a Cluster it is one slot. The record of a workspace says which
  * shard it is in. Shard 0 has the tag of the cell, as the keys that all shards share. So a cell of one shard has one tag.
  */
+import slotOf from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { isRedisAway } from './away.js';
 import type { RedisClock } from './clock.js';
@@ -48,14 +49,9 @@ function mirrored(id: number): number {
   return result;
 }
 
-/** In which part of the slots keys with this tag are. Redis hashes with CRC-16 (XMODEM). */
+/** In which part of the slots keys with this tag are. */
 function partOfSlots(tag: string): number {
-  let crc = 0;
-  for (const byte of Buffer.from(tag)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1) & 0xffff;
-  }
-  return (crc & ((1 << SLOT_BITS) - 1)) >> (SLOT_BITS - PART_BITS);
+  return slotOf(tag) >> (SLOT_BITS - PART_BITS);
 }
 
 /** `shards`: how many the cell has, for those who begin something for a workspace that may have moved. */

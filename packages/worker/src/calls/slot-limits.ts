@@ -4,7 +4,6 @@
  * it does with a number that was set. While a found number is in use, it tells sooner.
  */
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
-import type { Leases } from '@sluice/shared/limits/leases';
 import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
@@ -21,9 +20,8 @@ interface Seen {
 }
 
 export interface SlotLimitsParts {
-  queue: Pick<ChatQueue, 'of' | 'adjustConcurrency'>;
-  /** Set in a cell of several shards: the number is found for all of them, and lent to each. */
-  leases?: Pick<Leases, 'adjustConcurrency'> | undefined;
+  /** The queue. In a cell of several shards, the leases: a number is that of all shards, and a set one is lent by itself. */
+  limits: Pick<ChatQueue, 'adjustConcurrency'> & Partial<Pick<ChatQueue, 'of'>>;
   config: Pick<GatewayConfig, 'providers'>;
   logger: Logger;
 }
@@ -58,11 +56,11 @@ export class SlotLimits {
 
   /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
   async set(): Promise<void> {
-    const { config, queue, leases } = this.parts;
+    const { config, limits } = this.parts;
     await Promise.all(
       [...config.providers.values()].map(({ name, concurrency }) => {
         if (concurrency === 'auto') return this.#adjust(name);
-        return leases ? undefined : queue.of(name).setGlobalConcurrency(concurrency);
+        return limits.of?.(name).setGlobalConcurrency(concurrency);
       }),
     );
   }
@@ -71,8 +69,7 @@ export class SlotLimits {
     const seen = this.#of(provider);
     const { succeeded, overloaded } = seen;
     Object.assign(seen, { succeeded: 0, overloaded: 0, toldAt: performance.now() });
-    const { leases, queue } = this.parts;
-    Object.assign(seen, await (leases ?? queue).adjustConcurrency(provider, { succeeded, overloaded }));
+    Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, { succeeded, overloaded }));
   }
 
   #of(provider: string): Seen {

@@ -6,7 +6,8 @@
 -- How many finished batches of a workspace are remembered.
 local MOST_REMEMBERED = 1000
 
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return 'moved' end
+-- INCLUDE: ../../../../shared/src/redis/lua/parts/has-left.lua
+if hasLeft then return 'moved' end
 if redis.call('HEXISTS', filesKey, file) == 0 then return 'file' end
 local prefix = string.sub(batchKey, 1, -#id - 1)
 local ids = redis.call('ZRANGE', batchesKey, 0, -1)

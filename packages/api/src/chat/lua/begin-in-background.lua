@@ -15,7 +15,8 @@ local QUEUED_WITHIN_MS = 15000
 local BYTES_TTL_MS = 3 * 24 * 3600000
 
 if digest == '' then keyKey = nil end
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return {'moved', ''} end
+-- INCLUDE: ../../../../shared/src/redis/lua/parts/has-left.lua
+if hasLeft then return {'moved', ''} end
 if most ~= '' then
   if redis.call('ZCARD', underWayKey) >= tonumber(most) then return {'full', ''} end
   -- One that is alone always fits.

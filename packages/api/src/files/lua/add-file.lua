@@ -3,7 +3,8 @@
 -- KEYS: filesKey, bytesKey, orderBytesKey, objectsKey, orderKey, purposeOrderKey, fenceKey?
 -- ARGV: id, record, bytes, object, created, expires, maxBytes, maxFiles
 
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return 'moved' end
+-- INCLUDE: ../../../../shared/src/redis/lua/parts/has-left.lua
+if hasLeft then return 'moved' end
 if redis.call('HEXISTS', filesKey, id) == 1 then
   redis.call('ZADD', objectsKey, expires, object)
   return ''

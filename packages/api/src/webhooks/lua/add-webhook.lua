@@ -2,7 +2,8 @@
 -- KEYS: webhooksKey, fenceKey?
 -- ARGV: most, id, webhook
 
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then return -1 end
+-- INCLUDE: ../../../../shared/src/redis/lua/parts/has-left.lua
+if hasLeft then return -1 end
 if redis.call('HLEN', webhooksKey) >= tonumber(most) then return 0 end
 redis.call('HSET', webhooksKey, id, webhook)
 return 1

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- Gives a shard's queue its part of the provider's limits, and returns what the shard uses and wants, for divide.lua. Both are
 -- JSON, and nobody between the two scripts reads it. Grants come as a whole, with a version. An older version is refused, and
--- so are grants that were asked for too long ago: `askedAt` is what this script returned before they were asked for.
+-- so are grants that were asked for too long ago: `askedAt` is what this script returned before they were asked for. Grants with
+-- a version alone say that nothing has changed. Returns two empty texts when another worker asks for this shard.
 -- KEYS: queue
--- ARGV: askedAt, grantsText
+-- ARGV: worker, askedAt, grantsText
 -- INCLUDE: ../../queue/lua/parts/layout.lua
 -- INCLUDE: ../../queue/lua/parts/scores.lua
 -- INCLUDE: ../../queue/lua/parts/rates.lua
@@ -16,7 +17,14 @@ local MOST_WORKSPACES = 256
 local LATELY_MS = 3000
 
 local now, metaKey, grantsKey = readClock(), queue .. 'meta', queue .. 'grants'
-if redis.call('HEXISTS', metaKey, 'lease') == 0 then
+local lease, asker = unpack(redis.call('HMGET', metaKey, 'lease', 'asker'))
+if asker then
+  local heardAt, name = string.match(asker, '^(%d+) (.*)$')
+  local silence = now - tonumber(heardAt)
+  if name ~= worker and silence >= 0 and silence < ASKER_MS then return {'', ''} end
+end
+if not lease then
+  lease = 0
   redis.call('HSET', metaKey, 'concurrency', 0, 'lease', 0)
   for _, id in ipairs(redis.call('HKEYS', grantsKey)) do redis.call('HSET', grantsKey, id, id == 'version' and 0 or '0 0') end
 end
@@ -49,8 +57,9 @@ end
 local version = tonumber(redis.call('HGET', grantsKey, 'version') or 0)
 local grants = grantsText ~= '' and cjson.decode(grantsText)
 local leaseEnd = tonumber(askedAt) + LEASE_MS
-if grants and grants.version >= version and leaseEnd > now then
-  if grants.version > version then
+local isNew = grants and grants.version > version and grants.limits
+if grants and leaseEnd > now and (isNew or grants.version == version) then
+  if isNew then
     version = grants.version
     redis.call('HSET', metaKey, 'concurrency', string.format('%.0f', grants.concurrency))
     local paces = {}
@@ -64,9 +73,9 @@ if grants and grants.version >= version and leaseEnd > now then
     end
     openLanes()
   end
-  if leaseEnd > tonumber(redis.call('HGET', metaKey, 'lease')) then
-    redis.call('HSET', metaKey, 'lease', string.format('%.0f', leaseEnd))
-  end
+  -- Only who has heard of the control keys is the one who asks.
+  redis.call('HSET', metaKey, 'lease', string.format('%.0f', math.max(leaseEnd, tonumber(lease))),
+    'asker', string.format('%.0f ', now) .. worker)
   closeKeys(grants.closed)
 end
 

@@ -3,16 +3,18 @@
 -- here: the others get theirs when they ask. `held` is the most that a shard may use: what it was granted since it last said
 -- which grants it has, and what it still uses of earlier ones. The sum of all that is held is never above the limit.
 --
--- Returns '' when another worker asks for this shard. Otherwise the grants, 1 when they are new to the shard, and 1 when the
--- shard is to ask soon, because it or another waits for a part.
+-- Looking at all shards takes longer the more there are. A shard that has more than enough needs that only now and then, as long
+-- as no other one is short of something.
+--
+-- Returns '' when another worker asks for this shard. Otherwise the grants, or only their version when they have not changed, 1
+-- when they are new to the shard, and how long the worker may leave the shard alone: 0 when it or another waits for a part, 2
+-- when nothing goes on there.
 -- KEYS: queue
 -- ARGV: shard, shards, worker, concurrency, holdMs, reportText
 -- INCLUDE: ../../queue/lua/parts/layout.lua
 -- INCLUDE: ../../queue/lua/parts/auto.lua
 -- INCLUDE: parts/targets.lua
 
--- The worker that asks for a shard goes on doing so, unless it is silent for this long.
-local ASKER_MS = 1000
 -- A shard that is silent for longer waits for nothing.
 local SILENT_MS = 3000
 -- Every shard that is served tells what it holds within this time after all was forgotten.
@@ -21,57 +23,115 @@ local FORGOTTEN_MS = 3000
 local UNUSED_MS = 120000
 -- Of a limit per minute, a shard gets what it can use until it has asked again a few times.
 local AHEAD_OF_USE_MS = 800
+-- A shard with more than enough is divided anew this often.
+local WHOLE_EVERY_MS = 5000
+-- It uses no more than this part of what it has.
+local ENOUGH = 0.75
+-- So many shards ask less often, because each looks at all.
+local MANY = 16
+-- A shard that is short of slots or of a limit per minute says so again within this time.
+local SHORT_MS = 1000
 -- Clocks differ, and a key is not left alone for longer because of the way between them.
 local CLOSED_LONGER_MS = 500
 
 local leasesKey, now, count = queue .. 'leases', readClock(), tonumber(shards)
-local known = redis.call('HGET', leasesKey, 'shards')
-known = known and cjson.decode(known) or {forgottenAt = now, shards = {}}
-if known.forgottenAt > now then known.forgottenAt = now end
-local own = known.shards[shard] or {version = 0, time = 0, heardAt = 0, epoch = 0, ids = {}}
+local own, closed, forgottenAt, mostShards, slotsShort, ratesShort = unpack(redis.call('HMGET', leasesKey, 'shard:' .. shard,
+  'closed', 'forgottenAt', 'shards', 'slotsShort', 'ratesShort'))
+own = own and cjson.decode(own) or {version = 0, time = 0, heardAt = 0, wholeAt = 0, epoch = 0, active = 0, ids = {}}
 if own.worker and own.worker ~= worker and now - own.heardAt < ASKER_MS and now >= own.heardAt then return {'', 0, 0} end
+forgottenAt = math.min(tonumber(forgottenAt or now), now)
 
 local report = cjson.decode(reportText)
-local isOld = report.now < own.time
+local isOld, activeBefore = report.now < own.time, own.active
+own.worker, own.heardAt, own.time, own.active = worker, now, math.max(own.time, report.now), report.active
+local limit = tonumber(concurrency) or readAuto(queue).limit
+
+-- Keys of a pool that a shard leaves alone are left alone by all.
+local closedHere = {}
+if closed or next(report.closed) then
+  closed = closed and cjson.decode(closed) or {}
+  local isChanged = false
+  for name, each in pairs(report.closed) do
+    local at = now + each.at - report.now
+    if not closed[name] or at > closed[name].at + CLOSED_LONGER_MS then closed[name], isChanged = {at = at, why = each.why}, true end
+  end
+  for name, each in pairs(closed) do
+    local at, here = report.now + each.at - now, report.closed[name]
+    if each.at <= now then closed[name], isChanged = nil, true
+    elseif not here or at > here.at + CLOSED_LONGER_MS then closedHere[name] = {at = at, why = each.why} end
+  end
+  if not next(closed) then redis.call('HDEL', leasesKey, 'closed')
+  elseif isChanged then redis.call('HSET', leasesKey, 'closed', cjson.encode(closed)) end
+end
+
+local calls, isIdle = report.active + report.waiting + report.planned, true
+-- A shard that has nothing can give nothing to one that is short.
+local function hasEnough()
+  if isOld or not own.isCalm or report.version ~= own.version or own.limit ~= limit then return false end
+  if own.wholeAt < forgottenAt or own.wholeAt > now or now - own.wholeAt >= WHOLE_EVERY_MS then return false end
+  if calls > ENOUGH * report.concurrency then return false end
+  if report.concurrency > 0 and tonumber(slotsShort or 0) > now then return false end
+  for _, seen in pairs(report.limits) do
+    if seen.want > 0 or seen.used > ENOUGH * seen.cap or seen.lately > ENOUGH * seen.pace then return false end
+    if seen.cap + seen.pace > 0 and tonumber(ratesShort or 0) > now then return false end
+    isIdle = isIdle and seen.used == 0
+  end
+  return true
+end
+
+if hasEnough() then
+  redis.call('HSET', leasesKey, 'shard:' .. shard, cjson.encode(own))
+  if own.active ~= activeBefore then redis.call('HINCRBY', leasesKey, 'active', own.active - activeBefore) end
+  -- One without a slot is asked for again soon, because its next call has to wait for one.
+  local pause = isIdle and calls == 0 and report.concurrency > 0 and 2 or 1
+  return {cjson.encode({version = own.version, closed = closedHere}), 0, pause}
+end
+
+-- Other processes may know more shards than this one.
+local known, fields = {}, {}
+for i = 0, math.max(count, tonumber(mostShards or 0)) - 1 do fields[#fields + 1] = 'shard:' .. i end
+for i, text in ipairs(redis.call('HMGET', leasesKey, unpack(fields))) do known[tostring(i - 1)] = text and cjson.decode(text) or nil end
+known[shard] = own
 -- This shard knows more than is known here: what was written here is lost.
 local isForgotten = report.version > own.version
-if isForgotten then known.forgottenAt = now end
+if isForgotten then forgottenAt = now end
 local isConfirmed = not isOld and report.version == own.version
-own.worker, own.heardAt, own.time = worker, now, math.max(own.time, report.now)
-known.shards[shard] = own
 
 -- How long nobody has heard of the shard. Its lease has run out after LEASE_MS, and `holdMs` later its last call has ended.
 local function silence(name)
-  local each = known.shards[name]
-  return now - math.max(each and math.min(each.heardAt, now) or 0, known.forgottenAt)
+  local each = known[name]
+  return now - math.max(each and math.min(each.heardAt, now) or 0, forgottenAt)
 end
-for name, each in pairs(known.shards) do
+for name, each in pairs(known) do
   if not each.isGone and silence(name) > 2 * LEASE_MS + holdMs then
     each.isGone, each.epoch, each.version = true, each.epoch + 1, each.version + 1
+    redis.call('HSET', leasesKey, 'shard:' .. name, cjson.encode(each))
   end
 end
 own.isGone = nil
 
 -- A shard that has not been heard since all was forgotten may hold anything, for a moment, and then no more than its share.
+local isAnyUnheard = false
 local function heldUnheard(limit)
   local held = 0
   for i = 0, count - 1 do
-    local each = known.shards[tostring(i)]
-    local isHeard = each and (each.isGone or each.heardAt >= known.forgottenAt)
+    local each = known[tostring(i)]
+    local isHeard = each and (each.isGone or each.heardAt >= forgottenAt)
     if not isHeard and tostring(i) ~= shard then
-      if now - known.forgottenAt < FORGOTTEN_MS then return limit end
-      if now - known.forgottenAt < 2 * LEASE_MS + holdMs then held = held + math.floor(limit / count) end
+      isAnyUnheard = true
+      if now - forgottenAt < FORGOTTEN_MS then return limit end
+      if now - forgottenAt < 2 * LEASE_MS + holdMs then held = held + math.floor(limit / count) end
     end
   end
   return held
 end
 
 local function isThere(name, entry)
-  local each = known.shards[name]
-  return each and not each.isGone and entry.epoch == each.epoch and each.heardAt >= known.forgottenAt
+  local each = known[name]
+  return each and not each.isGone and entry.epoch == each.epoch and each.heardAt >= forgottenAt
 end
 
-local isUnsettled = false
+local isUnsettled, short = false, {}
 -- What a shard wants of a part, and how much of the part is bound, because it is in use and is not divided anew.
 local function demandOf(line, part, entry, limit, quantum)
   local wanted = entry.want
@@ -110,6 +170,7 @@ local function divide(line, part, limit, quantum)
   end
   free = math.max(0, free)
   for _, each in ipairs(all) do each.demand, each.least = math.min(limit, each.demand), math.min(limit, each.least) end
+  local wanted = own.least > 0 and math.max(own.least, own.demand) or 0
   if hasDemand then setTargets(all, free, quantum, now) else own.target = -ownBound end
   local state, least = line.shards[shard][part], own.least
   local target = math.max(0, own.target + ownBound)
@@ -129,7 +190,8 @@ local function divide(line, part, limit, quantum)
     if own.granted < least then state.since = now end
     state.last = now
   end
-  isUnsettled = isUnsettled or target > granted or isShort and line.isSlots and own.used > granted
+  if isShort or granted - ownBound < wanted then short[line.isSlots and 'slotsShort' or 'ratesShort'] = true end
+  isUnsettled = isUnsettled or target > granted and (own.wanted > 0 or isAnyUnheard) or isShort and line.isSlots and own.used > granted
   local isChanged = granted ~= state.granted
   state.granted, state.held = granted, math.max(state.held, granted)
   return isChanged
@@ -148,10 +210,11 @@ local function entryOf(line)
   return entry
 end
 
--- Returns whether the grants of the limit have changed.
+-- What all shards have of a limit is in MessagePack, which takes half of the time. Returns whether the grants of the limit have
+-- changed.
 local function update(id, limit, quantum, seen)
   local text = redis.call('HGET', leasesKey, id)
-  local line = text and cjson.decode(text) or {shards = {}, usedAt = now, isSlots = id == 'concurrency'}
+  local line = text and cmsgpack.unpack(text) or {shards = {}, usedAt = now, isSlots = id == 'concurrency'}
   line.limit, line.quantum = limit or line.limit, quantum or line.quantum
   if not line.limit then return false end
   local entry = entryOf(line)
@@ -165,15 +228,14 @@ local function update(id, limit, quantum, seen)
   local isChanged = divide(line, 'cap', line.limit, 1)
   if not line.isSlots then isChanged = divide(line, 'pace', line.limit, line.quantum) or isChanged end
   if cap.held + pace.held == 0 and seen.want == 0 and not line.isSlots then line.shards[shard] = nil end
-  if next(line.shards) then redis.call('HSET', leasesKey, id, cjson.encode(line)) else redis.call('HDEL', leasesKey, id) end
+  if next(line.shards) then redis.call('HSET', leasesKey, id, cmsgpack.pack(line)) else redis.call('HDEL', leasesKey, id) end
   return isChanged, line
 end
 
 if isForgotten then own.version = report.version end
-local limit = tonumber(concurrency) or readAuto(queue).limit
 local isChanged, slots = update('concurrency', limit, 1, {used = report.active, lately = report.active, want = report.waiting,
   first = 1, unit = 1, planned = report.planned, cap = report.concurrency})
-local grants = {concurrency = slots.shards[shard].cap.granted, limits = {}, closed = {}}
+local grants = {concurrency = slots.shards[shard].cap.granted, limits = {}, closed = closedHere}
 for _, id in ipairs(own.ids) do
   report.limits[id] = report.limits[id] or {used = 0, lately = 0, want = 0, first = 0, unit = 1}
 end
@@ -191,28 +253,15 @@ for id, seen in pairs(report.limits) do
 end
 if isChanged then own.version = own.version + 1 end
 grants.version = own.version
+local isNew = own.version ~= report.version
 
 -- How many calls run in all shards, for the limit that is found.
 local active = 0
 for name, entry in pairs(slots.shards) do
-  if isThere(name, entry) then active = active + entry.used end
+  if isThere(name, entry) then active = active + known[name].active end
 end
-redis.call('HSET', leasesKey, 'active', active)
-
--- Keys of a pool that a shard leaves alone are left alone by all.
-local closed = redis.call('HGET', leasesKey, 'closed')
-if closed or next(report.closed) then
-  closed = closed and cjson.decode(closed) or {}
-  for name, each in pairs(report.closed) do
-    local at = now + each.at - report.now
-    if not closed[name] or at > closed[name].at + CLOSED_LONGER_MS then closed[name] = {at = at, why = each.why} end
-  end
-  for name, each in pairs(closed) do
-    local at, here = report.now + each.at - now, report.closed[name]
-    if each.at <= now then closed[name] = nil
-    elseif not here or at > here.at + CLOSED_LONGER_MS then grants.closed[name] = {at = at, why = each.why} end
-  end
-  if next(closed) then redis.call('HSET', leasesKey, 'closed', cjson.encode(closed)) else redis.call('HDEL', leasesKey, 'closed') end
-end
-redis.call('HSET', leasesKey, 'shards', cjson.encode(known))
-return {cjson.encode(grants), own.version ~= report.version and 1 or 0, isUnsettled and 1 or 0}
+own.wholeAt, own.limit, own.isCalm = now, limit, isConfirmed and not isNew and not isAnyUnheard
+redis.call('HSET', leasesKey, 'active', active, 'forgottenAt', string.format('%.0f', forgottenAt),
+  'shard:' .. shard, cjson.encode(own), 'shards', #fields)
+for field in pairs(short) do redis.call('HSET', leasesKey, field, string.format('%.0f', now + SHORT_MS)) end
+return {cjson.encode(grants), isNew and 1 or 0, isUnsettled and 0 or count > MANY and 2 or 1}

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well, and how many the provider
--- had no capacity for, since it last told. `active` is there when several shards have the running calls. Returns the limit, and 1 when it is in use.
+-- had no capacity for, since it last told. Returns the limit, and 1 when it is in use.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/auto.lua
 -- KEYS: queue
--- ARGV: succeeded, overloaded, most, active?
+-- ARGV: succeeded, overloaded, most
 
 -- A provider without capacity gets a tenth less, and no more often than this.
 local OVERLOADED_EVERY_MS = 1000
@@ -23,7 +23,9 @@ local function raise(by)
   auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
 end
 
-local isInUse = tonumber(active or redis.call('LLEN', queue .. 'active')) >= math.max(1, math.floor(IN_USE * auto.limit))
+-- Several shards have the running calls, and tell how many (limits/lua/divide.lua).
+local active = tonumber(redis.call('HGET', queue .. 'leases', 'active') or redis.call('LLEN', queue .. 'active'))
+local isInUse = active >= math.max(1, math.floor(IN_USE * auto.limit))
 if auto.limit > most then
   raise(0)
 elseif tonumber(overloaded) > 0 then

@@ -8,14 +8,14 @@ local OWN_FIELDS = 3
 
 local fingerprint = ARGV[fingerprints]
 -- A workspace that leaves the shard begins nothing here. Those who wait for a leader are told how it ends.
-local isClosed = fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed'
-if isClosed and leader == '' then return {'moved'} end
+-- INCLUDE: ../../redis/lua/parts/has-left.lua
+if hasLeft and leader == '' then return {'moved'} end
 if leader ~= '' then
   local head = redis.call('HGET', outcomeKey, 'head')
   if head then return {'answered', head, leader} end
 end
 local known, request, jobs, head = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'jobs', 'head'))
-if isClosed and not known then return {'moved'} end
+if hasLeft and not known then return {'moved'} end
 local same = not known
 for i = fingerprints, #ARGV do same = same or known == ARGV[i] end
 if not same then return {'conflict'} end
@@ -33,7 +33,7 @@ if seen == 'job' and not known then
 end
 local isLost = leader ~= '' and seen ~= 'job' and (request or leader) == leader
 if isLost and ifLost ~= 'wait' then
-  if isClosed then return {'moved'} end
+  if hasLeft then return {'moved'} end
   if ifLost == 'end' or seen == 'nothing' then
     redis.call('DEL', key)
     return {'lost'}

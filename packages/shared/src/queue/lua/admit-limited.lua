@@ -12,7 +12,8 @@ local FURTHEST_TURN_MS = 3600000
 
 perMinute, mostWaitMs = tonumber(perMinute), tonumber(mostWaitMs)
 local want = cjson.decode(wantText)
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then
+-- INCLUDE: ../../redis/lua/parts/has-left.lua
+if hasLeft then
   -- A request that has waited may have got its place just before.
   if again ~= '1' or not redis.call('ZSCORE', reservationsKey, want.reservation) then return {'moved', 0} end
 end

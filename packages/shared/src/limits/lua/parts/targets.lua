@@ -28,18 +28,22 @@ local function setTargets(shards, limit, quantum, now)
     if each.isOut then isAnyOut, each.demand, each.least = true, 0, left end
     left, demand = left - each.least, demand + math.max(each.demand, each.least)
   end
-  local function at(each, level) return math.max(each.least, math.min(each.demand, each.weight * level)) end
   local low, high = 0, limit
   if demand <= limit then low = math.huge end
-  for _ = 1, demand > limit and 40 or 0 do
+  -- A millionth of the limit is exact enough: what is left goes to those who want it, below.
+  for _ = 1, demand > limit and 20 or 0 do
     local middle, sum = (low + high) / 2, 0
-    for _, each in ipairs(shards) do sum = sum + at(each, middle) end
+    for _, each in ipairs(shards) do
+      local part = each.weight * middle
+      if part > each.demand then part = each.demand end
+      sum = sum + (part > each.least and part or each.least)
+    end
     if sum <= limit then low = middle else high = middle end
   end
   -- A part of a unit is of no use to a shard, but may be to another.
   local rest = limit
   for _, each in ipairs(shards) do
-    local target = at(each, low)
+    local target = math.max(each.least, math.min(each.demand, each.weight * low))
     if not each.isOut and target > each.used then target = each.used + math.floor((target - each.used) / each.unit + 0.001) * each.unit end
     each.target = target
     rest = rest - target

@@ -3,7 +3,8 @@
 share, class = tonumber(share), tonumber(class)
 local jobKey = queue .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ADDED end
-if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then
+-- INCLUDE: ../../../redis/lua/parts/has-left.lua
+if hasLeft then
   redis.call('DEL', jobKey .. LARGE_REQUEST)
   return MOVED
 end
