@@ -1,28 +1,43 @@
 /**
  * How late timers are. prom-client's own metrics of these names wake an idle process more often than everything else
- * together, and count the time between two looks as lag. These look ten times a second, and say the lag alone.
+ * together, and count the time between two looks as lag. These look ten times a second while the process works and once a
+ * second while it does not, and say the lag alone.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createHistogram, performance } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 
 const LOOK_EVERY_MS = 100;
+const IDLE_LOOK_EVERY_MS = 1_000;
+/** A process that worked for less of the time between two looks is idle. */
+const IDLE_BELOW = 0.05;
 
 /** For prom-client's own: as good as never. */
 export const SELDOM_MS = 3_600_000;
 
 /** In the place of those that the registry has. Each scrape begins anew. */
 export function collectEventLoopLag(registry: Registry): void {
-  const delays = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS });
-  delays.enable();
-  const lag = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LOOK_EVERY_MS / 1e3);
+  const delays = createHistogram();
+  let before = performance.eventLoopUtilization();
+  const look = (due: number) => {
+    const { utilization } = performance.eventLoopUtilization(before);
+    before = performance.eventLoopUtilization();
+    delays.record(Math.max(1, Math.round((performance.now() - due) * 1e6)));
+    wait(utilization < IDLE_BELOW ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS);
+  };
+  const wait = (ms: number) => {
+    // Idle processes look in the tick in which their chores begin (repeat-every.ts).
+    const left = ms === IDLE_LOOK_EVERY_MS ? ms - (performance.now() % ms) : ms;
+    setTimeout(look, left, performance.now() + left).unref();
+  };
+  wait(LOOK_EVERY_MS);
   const read: [name: string, value: () => number][] = [
-    ['min', () => lag(delays.min)],
-    ['max', () => lag(delays.max)],
-    ['mean', () => lag(delays.mean)],
-    ['stddev', () => delays.stddev / 1e9],
-    ['p50', () => lag(delays.percentile(50))],
-    ['p90', () => lag(delays.percentile(90))],
-    ['p99', () => lag(delays.percentile(99))],
+    ['min', () => delays.min],
+    ['max', () => delays.max],
+    ['mean', () => delays.mean],
+    ['stddev', () => delays.stddev],
+    ['p50', () => delays.percentile(50)],
+    ['p90', () => delays.percentile(90)],
+    ['p99', () => delays.percentile(99)],
   ];
   const gauges = read.map(([part], i) => {
     const name = `nodejs_eventloop_lag_${part}_seconds`;
@@ -32,7 +47,7 @@ export function collectEventLoopLag(registry: Registry): void {
     return new Gauge({ name, help, registers: [registry], ...(i === 0 && { collect: readAll }) });
   });
   function readAll(): void {
-    for (const [i, [, value]] of read.entries()) gauges[i]?.set(delays.count === 0 ? 0 : value());
+    for (const [i, [, value]] of read.entries()) gauges[i]?.set(delays.count === 0 ? 0 : value() / 1e9);
     delays.reset();
   }
 }

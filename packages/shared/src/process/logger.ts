@@ -60,18 +60,31 @@ export function createLogger(role: string, level: string, destination?: Destinat
   if (!process.stdout.isTTY)
     return pino(
       options,
-      pino.destination({
-        sync: false,
-        minLength: 16_000,
-        maxLength: MAX_HELD_BYTES,
-        periodicFlush: FLUSH_MS,
-      }),
+      flushWhenWritten(pino.destination({ sync: false, minLength: 16_000, maxLength: MAX_HELD_BYTES })),
     );
   const { formatters: _, ...forTerminal } = options;
   return pino({
     ...forTerminal,
     transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid', singleLine: true } },
   });
+}
+
+/** The stream's own `periodicFlush` wakes a process four times a second, and a thread of it, when there is nothing to write. */
+function flushWhenWritten<Destination extends DestinationStream & { flush(): void }>(
+  destination: Destination,
+): Destination {
+  const write = destination.write.bind(destination);
+  let isDue = false;
+  const flush = () => {
+    isDue = false;
+    destination.flush();
+  };
+  destination.write = (line) => {
+    if (!isDue) setTimeout(flush, FLUSH_MS).unref();
+    isDue = true;
+    return write(line);
+  };
+  return destination;
 }
 
 /** BullMQ and ioredis print theirs as plain text, for each connection. From now on each is one line of the log. */
