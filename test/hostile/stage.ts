@@ -7,10 +7,9 @@ import {
   type ChatAnswer,
   type Gateway,
   type GatewayOptions,
-  startProcesses,
+  startGateway,
   startRealGateway,
 } from '../helpers/gateway.js';
-import { PATIENT } from '../helpers/test-process.js';
 import { limitMemory, type MemoryLimit, SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from './memory-limit.js';
 
 const INNOCENT_CALLERS = 2;
@@ -49,14 +48,16 @@ export class Stage {
   private constructor(
     readonly gateway: Gateway,
     readonly isShort: boolean,
+    private readonly ownProcesses: boolean,
   ) {}
 
   static async set(attack: Attack, isShort: boolean): Promise<Stage> {
     const limits = attack.limits ? { limits: attack.limits } : {};
     // On a machine that is busy with other tests, Redis or a worker may stand still for seconds, and a call may wait for long.
     // That is nobody's attack.
+    const ownProcesses = !isShort || attack.confined === true;
     const start = isShort
-      ? (options: GatewayOptions) => startProcesses({ internals: PATIENT, ...options })
+      ? (options: GatewayOptions) => startGateway({ ownProcesses, ownRedis: true, ...options })
       : startRealGateway;
     const patience = isShort ? { max_wait_ms: 200_000 } : {};
     const providers = attack.gateway?.providers;
@@ -72,7 +73,7 @@ export class Stage {
         ...attack.gateway?.workspaces,
       },
     });
-    const stage = new Stage(gateway, isShort);
+    const stage = new Stage(gateway, isShort, ownProcesses);
     if (attack.confined) stage.#confine();
     return stage;
   }
@@ -137,7 +138,7 @@ export class Stage {
 
   async close(): Promise<void> {
     const { apis, workers } = this.gateway;
-    for (const { child } of [...apis, ...workers])
+    for (const { child } of this.ownProcesses ? [...apis, ...workers] : [])
       if (child.signalCode !== null) this.failures.push(`a process was ended by ${child.signalCode}`);
     for (const [role, limit] of this.#limits)
       this.note(

@@ -92,10 +92,14 @@ export const dayLongCoolDown: Attack = {
     });
     const statuses = await repeat(stage, 'leave me alone', 1);
     stage.check('the attacker’s was not served', !statuses.has(200));
-    const callsNow = simulator.calls.length;
-    const servedSince = (provider: string) =>
-      simulator.calls.slice(callsNow).some((call) => call.provider === provider && call.status === 200);
-    await until('the innocent one is served by its second entry', () => servedSince('anthropic'));
-    await until('the provider is called again', () => servedSince('openai'));
+    const served = async (provider: string) => {
+      const callsNow = simulator.calls.length;
+      await until(`${provider} serves`, () =>
+        simulator.calls.slice(callsNow).some((call) => call.provider === provider && call.status === 200),
+      );
+    };
+    // The innocent one is served by its second entry, and then by the first one again.
+    await served('anthropic');
+    await served('openai');
   },
 };
