@@ -551,6 +551,7 @@ test('time in which no worker ran does not make a copier count as switched off',
   };
   await trimLog(redis, names, { maxEntries: 100, now: start, copiers: ['postgres', 'files'] });
   await trim(start + 1_000);
+  t.is(await redis.hget(names.archive, 'looked'), String(start), 'a mark is not written again so soon');
 
   // The whole gateway is off for three days, and the worker without copies starts first.
   const back = start + 72 * HOUR;

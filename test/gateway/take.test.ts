@@ -180,6 +180,49 @@ test('a worker goes on to renew the lock of its new run of a job when the old ru
   t.pass();
 });
 
+test('a worker is woken for a job whose wake-up was lost, unless no worker may take it', async (t) => {
+  const cell = await bench.cell();
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  const worker = workerOf(cell);
+  const wakes = async () => {
+    await bench.redis.del(key('marker'));
+    const isRunning = await worker.wakeForWaiting();
+    return [(await bench.redis.exists(key('marker'))) === 1, isRunning];
+  };
+  t.deepEqual(await wakes(), [false, false]);
+  for (const set of ['delayed', 'planned']) {
+    await bench.redis.zadd(key(set), 1, 'one-0');
+    t.deepEqual(await wakes(), [true, false], set);
+    await bench.redis.del(key(set));
+  }
+  await cell.queue.addChat(jobFor('one'));
+  t.deepEqual(await wakes(), [true, false]);
+  await worker.setQueueMeta({ paused: 1 });
+  t.deepEqual(await wakes(), [false, false]);
+  await bench.redis.hdel(key('meta'), 'paused');
+  await worker.setQueueMeta({ concurrency: 1 });
+  await next(worker, 'worker:1');
+  await cell.queue.addChat(jobFor('two'));
+  t.deepEqual(await wakes(), [false, true], 'one job runs, and no more may');
+});
+
+test('a found limit is not written again when nothing has happened', async (t) => {
+  const cell = await bench.cell();
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  const adjust = (succeeded: number) => cell.queue.adjustConcurrency('openai', { succeeded, overloaded: 0 });
+  const { limit } = await adjust(0);
+  t.is(await bench.redis.hget(key('meta'), 'concurrency'), String(limit));
+  // The same number in other digits shows whether it was written.
+  await bench.redis.hset(key('auto'), 'ok', '0.0');
+  t.is((await adjust(0)).limit, limit);
+  t.is(await bench.redis.hget(key('auto'), 'ok'), '0.0');
+  await bench.redis.del(key('meta'));
+  await adjust(0);
+  t.is(await bench.redis.hget(key('meta'), 'concurrency'), String(limit), 'Redis had lost it');
+  await adjust(1);
+  t.is(await bench.redis.hget(key('auto'), 'ok'), '1');
+});
+
 test('a job that its run has lost stays on its queue', async (t) => {
   const cell = await bench.cell();
   await cell.queue.addChat(jobFor('one'));

@@ -77,6 +77,23 @@ const delivery = (workspace: string, isMeant: (row: AdminAnswer['body']) => bool
     return body.data.find(isMeant) as AdminAnswer['body'];
   });
 
+/** The processes that wait for messages. BullMQ names their connections after the queue. */
+async function countSenders(): Promise<number> {
+  const name = `${gateway.names.webhookQueuePrefix}:${Buffer.from('webhooks').toString('base64')}`;
+  const clients = (await gateway.redis.client('LIST')) as string;
+  return clients.split(' ').filter((field) => field === `name=${name}`).length;
+}
+
+test.serial('nobody waits for messages before there is one, and then every process does', async (t) => {
+  await until('chores', async () => (await gateway.redis.exists(gateway.names.processes)) === 1);
+  t.is(await countSenders(), 0);
+  const webhook = await addWebhook('other', '/first');
+  await admin('POST', `/workspaces/other/webhooks/${webhook.id}/test`);
+  await cameTo('/first');
+  await until('both processes', async () => (await countSenders()) === 2);
+  await remove('other', webhook);
+});
+
 test.serial('the end of a batch is told, signed as the official libraries check it', async (t) => {
   const webhook = await addWebhook('demo', '/batches');
   const client = sdkFor(gateway, { webhookSecret: webhook.secret });

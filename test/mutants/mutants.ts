@@ -762,6 +762,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'PX', 4 * lockMs, 'GET') == worker",
   },
   {
+    test: 'gateway/take',
+    file: 'packages/shared/src/queue/lua/wake.lua',
+    from: ", queue .. 'planned'",
+    to: '',
+  },
+  {
     test: 'gateway/token-habits',
     file: 'packages/shared/src/queue/rates.ts',
     from: 'i: input, o: likely',

@@ -1,12 +1,13 @@
 /** The chores of an api process, which it repeats beside answering callers. */
 import { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
+import { type Period, whileIdle } from '@sluice/shared/process/repeat-every';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { isRedisFull } from '@sluice/shared/redis/away';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { ApiOptions, ApiParts, ApiShardParts } from './assemble.js';
 import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
-import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
+import { CONFIRM_EVERY_MS, CONFIRM_WHILE_IDLE_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
 import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
 import { LOOK_FOR_ENDS_EVERY_MS } from './chat/request-ends.js';
@@ -15,6 +16,11 @@ import type { Connections } from './connect.js';
 import { LOOK_FOR_EVENTS_EVERY_MS } from './webhooks/webhooks.js';
 
 const HOUSEKEEPING_MS = 1_000;
+/** For what this process is told of when it happens. It reads all of it again, in case a message was lost. */
+const READ_AGAIN_EVERY_MS = 5_000;
+const SELDOM_WHILE_IDLE = whileIdle(5_000, HOUSEKEEPING_MS);
+/** A small part of the time for which Redis keeps it. */
+const KEEP_INBOX_EVERY_MS = 20_000;
 const LOG_REFUSALS_EVERY_MS = 5_000;
 const COUNT_REFUSALS_EVERY_MS = 2_000;
 const REMOVE_FILES_EVERY_MS = 10_000;
@@ -30,13 +36,8 @@ export async function startChores(
   const { clock, coolDowns, circuits, presence, connectionLimit } = parts;
   const housekeeping: Record<string, () => Promise<unknown>> = {
     presence: () =>
-      presence.announce([...descriptors.problems(), ...connectionLimit.problems(), ...live.warnings]),
-    'presence of others': () => parts.neighbours.look(),
-    'cool-downs': () => coolDowns.refresh(),
-    'announced limits': () => parts.announced.refresh(),
-    circuits: () => circuits.refresh(),
-    clock: () => clock.synchronise(redis, 1),
-    metrics: () => parts.directoryWatch.refresh(),
+      parts.neighbours.look([...descriptors.problems(), ...connectionLimit.problems(), ...live.warnings]),
+    metrics: () => parts.directoryWatch.refresh(parts.directory.version),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
     'model registry': () => parts.registry.refresh(),
@@ -46,7 +47,11 @@ export async function startChores(
   const waitForRoom = (error: unknown) => {
     if (!isRedisFull(error)) throw error;
   };
-  await Promise.all(Object.values(housekeeping).map((work) => work().catch(waitForRoom)));
+  const seldom: typeof housekeeping = {
+    'announced limits': () => parts.announced.refresh(),
+    clock: () => clock.synchronise(redis, 1),
+  };
+  await Promise.all(Object.values({ ...housekeeping, ...seldom }).map((work) => work().catch(waitForRoom)));
   const keeps = parts.shards.map(keepShard);
   const [first, ...others] = keeps;
   await first?.().catch(waitForRoom);
@@ -55,8 +60,13 @@ export async function startChores(
 
   const chores = new Chores(logger);
   for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
+  for (const [name, work] of Object.entries(seldom)) chores.every(SELDOM_WHILE_IDLE, name, work);
+  chores.every(READ_AGAIN_EVERY_MS, 'cool-downs', () => coolDowns.refresh());
+  chores.every(READ_AGAIN_EVERY_MS, 'circuits', () => circuits.refresh());
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
-  chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
+  chores.every(whileIdle(CONFIRM_WHILE_IDLE_MS, CONFIRM_EVERY_MS), 'directory', () =>
+    parts.directory.confirm(),
+  );
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);
   for (const [i, shard] of parts.shards.entries()) startShardChores(chores, shard, keeps[i]);
@@ -70,28 +80,30 @@ function startShardChores(
   shard: ApiShardParts,
   keep = async (): Promise<unknown> => undefined,
 ): void {
-  const { id, clock, safetyNet, dispatcher, requestEnds, refusals, files, runner, webhooks } = shard;
+  const { id, redis, inbox, clock, safetyNet, dispatcher, requestEnds, refusals, files, runner, webhooks } =
+    shard;
   const isFirst = id === FIRST_SHARD;
-  const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
+  const every = (ms: Period, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, isFirst ? name : `${name} of shard ${id}`, work, essential);
-  every(HOUSEKEEPING_MS, 'inbox and memory', keep);
+  every(HOUSEKEEPING_MS, 'memory', keep);
+  every(KEEP_INBOX_EVERY_MS, 'inbox', () => inbox.keep(redis));
   every(SWEEP_EVERY_MS, 'looking for lost requests', () => safetyNet.sweep(dispatcher));
   every(LOOK_FOR_ENDS_EVERY_MS, 'ending requests in the background', () => requestEnds.look(), false);
   every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => refusals.log(clock.now()), false);
   every(REMOVE_FILES_EVERY_MS, 'removal of files', () => files.removeDue(), false);
   every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => runner.look(), false);
   every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => webhooks.look(), false);
+  every(READ_AGAIN_EVERY_MS, 'sending to webhooks', () => webhooks.sendIfUsed(), false);
 }
 
 function keepShard(
-  { id, redis, inbox, memory, clock }: ApiShardParts,
+  { id, redis, memory, clock }: ApiShardParts,
   place: number,
   all: readonly ApiShardParts[],
 ): () => Promise<unknown> {
   const isFirstOfRedis = all.findIndex((each) => each.memory === memory) === place;
   return () =>
     Promise.all([
-      inbox.keep(redis),
       isFirstOfRedis ? memory.check() : undefined,
       // The time of the first shard is that of the cell.
       id === FIRST_SHARD ? undefined : clock.synchronise(redis, 1),

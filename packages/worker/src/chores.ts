@@ -2,6 +2,7 @@
 import { ASK_EVERY_MS } from '@sluice/shared/limits/leases';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
+import { type Period, whileIdle } from '@sluice/shared/process/repeat-every';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
@@ -9,6 +10,9 @@ import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
 import type { ServedShard } from './take-jobs.js';
 
 const HOUSEKEEPING_MS = 1_000;
+/** For what this process is told of when it happens. It reads all of it again, in case a message was lost. */
+const READ_AGAIN_EVERY_MS = 5_000;
+const SELDOM_WHILE_IDLE = whileIdle(5_000, HOUSEKEEPING_MS);
 
 export function startChores(
   chores: Chores,
@@ -39,18 +43,21 @@ export function startChores(
         ...live.warnings,
         ...chores.diskProblems,
       ]),
-    'cool-downs': () => coolDowns.refresh(),
-    'announced limits': () => (foundRates ?? announced).refresh(),
-    circuits: () => circuits.refresh(),
     callers: () => callers.write(),
-    clock: () => clock.synchronise(redis, 1),
     'model registry': () => registry.refresh(),
-    directory: () => directoryWatch.refresh(),
     'added providers': takeUpAdded,
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
+  for (const [chore, work] of Object.entries({
+    'announced limits': () => (foundRates ?? announced).refresh(),
+    clock: () => clock.synchronise(redis, 1),
+    directory: () => directoryWatch.refresh(),
+  }))
+    chores.every(SELDOM_WHILE_IDLE, chore, work);
+  chores.every(READ_AGAIN_EVERY_MS, 'cool-downs', () => coolDowns.refresh());
+  chores.every(READ_AGAIN_EVERY_MS, 'circuits', () => circuits.refresh());
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   // The shards share the size of the log.
   const maxEntries = Math.ceil(config.requestLog.maxEntries / count);
@@ -68,13 +75,13 @@ function startShardChores(
   maxEntries: number,
   isFirst: boolean,
 ): void {
-  const every = (ms: number, name: string, work: () => Promise<unknown>, essential = isFirst) =>
+  const every = (ms: Period, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, id === FIRST_SHARD ? name : `${name} of shard ${id}`, work, essential);
   every(HOUSEKEEPING_MS, 'taking jobs', () => workers.check());
-  if (isFirst) every(HOUSEKEEPING_MS, 'limits of providers', () => slots.set());
-  if (id !== FIRST_SHARD) every(HOUSEKEEPING_MS, 'clock', () => clock.synchronise(redis, 1));
+  if (isFirst) every(SELDOM_WHILE_IDLE, 'limits of providers', () => slots.set());
+  if (id !== FIRST_SHARD) every(SELDOM_WHILE_IDLE, 'clock', () => clock.synchronise(redis, 1));
   every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
   every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);
   every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
-  every(HOUSEKEEPING_MS, 'trimming the log', () => trim(maxEntries), false);
+  every(SELDOM_WHILE_IDLE, 'trimming the log', () => trim(maxEntries), false);
 }

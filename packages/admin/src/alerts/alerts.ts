@@ -12,6 +12,7 @@ import { type SendOptions, type SendOutcome, sendSigned } from '@sluice/api/webh
 import { alertKind, type NoticeType } from '@sluice/shared/contract/alert';
 import { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';
+import { type Period, whileIdle } from '@sluice/shared/process/repeat-every';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -20,7 +21,7 @@ import type { Alert, AlertStore, Firing, Notice } from './alert-store.js';
 import type { Figures, Found } from './figures.js';
 import type { SendMail } from './send-mail.js';
 
-const LOOK_EVERY_MS = 2_000;
+const LOOK_EVERY = whileIdle(5_000, 2_000);
 const FIGURES_EVERY_MS = 10_000;
 /** What is not seen for so long is over. A figure that goes up and down around a threshold is one firing. */
 const OVER_AFTER_MS = 120_000;
@@ -31,7 +32,7 @@ const AT_ONCE = 4;
 export const MOST_FIRINGS = 200;
 
 export interface AlertTimes {
-  lookMs?: number;
+  lookMs?: Period;
   figuresMs?: number;
   overAfterMs?: number;
 }
@@ -53,7 +54,7 @@ export class Alerts {
   readonly #chores: Chores;
 
   constructor(private readonly parts: AlertParts) {
-    const { times: { lookMs = LOOK_EVERY_MS } = {}, logger } = parts;
+    const { times: { lookMs = LOOK_EVERY } = {}, logger } = parts;
     this.#chores = new Chores(logger);
     this.#chores.every(lookMs, 'looking for what alerts are about', () => this.look(), false);
     this.#chores.every(lookMs, 'sending alerts', () => this.sendDue(), false);

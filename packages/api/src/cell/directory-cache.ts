@@ -1,6 +1,6 @@
 /**
- * Keys and routes in memory. The cache asks for the directory's version twice a second and is valid while the version stays
- * the same. So a revoked key is refused everywhere within a second, without a notification that could get lost. When Redis
+ * Keys and routes in memory. The cache asks for the directory's version twice a second, or once while the process is idle, and
+ * is valid while the version stays the same. So a revoked key is refused everywhere within a second, without a notification that could get lost. When Redis
  * has not confirmed the version lately, the next look-up asks Redis, and fails if Redis is away.
  */
 import { hash } from 'node:crypto';
@@ -14,6 +14,7 @@ import type {
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 
 export const CONFIRM_EVERY_MS = 500;
+export const CONFIRM_WHILE_IDLE_MS = 1_000;
 export const TRUSTED_MS = 1_500;
 const MAX_ENTRIES = 20_000;
 
@@ -39,6 +40,11 @@ export class DirectoryCache {
     this.#keys = new Map();
     this.#routes = new Map();
     this.#workspaces = new Map();
+  }
+
+  /** As Redis said it last. */
+  get version(): string | undefined {
+    return this.#version;
   }
 
   /** The cache, while it is valid. After a change it is another one. */

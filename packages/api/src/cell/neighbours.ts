@@ -21,8 +21,9 @@ export class Neighbours {
 
   constructor(private readonly presence: Presence) {}
 
-  async look(): Promise<void> {
-    const alive = await this.presence.alive();
+  /** Announces this process, with its problems, and learns of the others. */
+  async look(problems: string[]): Promise<void> {
+    const alive = await this.presence.announceAndList(problems);
     const workers = alive.filter(({ role }) => role === 'worker');
     this.workers = workers.length;
     this.#served = new Set(workers.flatMap(servedBy));

@@ -68,6 +68,7 @@ class Deliverer extends Worker<DeliveryJob> {
 
 export class Webhooks {
   readonly #queue: Queue<DeliveryJob>;
+  #connection: Redis | undefined;
   #worker: Deliverer | undefined;
   readonly #underWay = new Map<string, number>();
 
@@ -100,8 +101,21 @@ export class Webhooks {
     return this.parts.config;
   }
 
-  /** Begins to send. BullMQ needs a connection of its own, on which it waits. */
+  /** From now on messages are sent by this connection. BullMQ makes another one like it, on which it waits. */
   start(connection: Redis): void {
+    this.#connection = connection;
+  }
+
+  /** Waiting for messages costs an idle process as much as its other chores, and most cells have none. */
+  async sendIfUsed(): Promise<void> {
+    const { redis, names } = this.parts;
+    // The queue counts what was ever added to it.
+    if (!this.#worker && (await redis.exists(names.webhookQueueKey('id'))) === 1) this.#send();
+  }
+
+  #send(): void {
+    const connection = this.#connection;
+    if (!connection || this.#worker) return;
     this.#worker = new Deliverer(QUEUE, (job, token) => this.#deliver(job, token), {
       connection,
       prefix: this.parts.names.webhookQueuePrefix,
@@ -119,6 +133,7 @@ export class Webhooks {
 
   /** Messages that are under way may end. */
   async close(): Promise<void> {
+    this.#connection = undefined;
     await this.#worker?.close();
     await this.#queue.close();
   }
@@ -224,6 +239,7 @@ export class Webhooks {
   /** A job that is there already is not added again. */
   async #enqueue(workspace: string, delivery: string): Promise<void> {
     await this.#queue.add('deliver', { workspace, delivery }, { jobId: delivery });
+    this.#send();
   }
 
   async #deliver(job: Job<DeliveryJob>, token: string | undefined): Promise<void> {

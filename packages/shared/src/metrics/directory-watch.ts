@@ -14,9 +14,9 @@ export class DirectoryWatch {
     private readonly onChange: (directory: KnownWorkspaces) => void | Promise<void>,
   ) {}
 
-  /** Costs one small command, unless something has changed. */
-  async refresh(): Promise<void> {
-    const version = await this.directory.version();
+  /** Costs one small command, or none if the caller knows the version, unless something has changed. */
+  async refresh(known?: string): Promise<void> {
+    const version = known ?? (await this.directory.version());
     if (version === this.#version) return;
     const workspaces = await this.directory.listWorkspaces();
     await this.onChange(

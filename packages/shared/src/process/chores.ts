@@ -5,7 +5,7 @@
 
 import { FailureLog } from './failure-log.js';
 import type { Logger } from './logger.js';
-import { type RepeatedTask, repeatEvery } from './repeat-every.js';
+import { type Period, type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 /** What a disk says when it is full, over its quota, broken or not to be written to. */
 const DISK_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS']);
@@ -27,10 +27,10 @@ export class Chores {
 
   constructor(private readonly logger: Logger) {}
 
-  every(ms: number, name: string, work: () => Promise<unknown>, essential = true): void {
+  every(period: Period, name: string, work: () => Promise<unknown>, essential = true): void {
     const failureLog = new FailureLog(this.logger, { chore: name });
     let failures = 0;
-    const task = repeatEvery(ms, async () => {
+    const task = repeatEvery(period, async () => {
       try {
         await work();
         failures = 0;

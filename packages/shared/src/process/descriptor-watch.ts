@@ -7,6 +7,9 @@ import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 const LOOK_EVERY_MS = 1_000;
+/** While not even half of them are open. */
+const CALM_LOOK_EVERY_MS = 5_000;
+const CALM_BELOW = 0.5;
 /** The process reports a shortage above the first share, until the use falls below the second. */
 const SHORT_FROM = 0.9;
 const SHORT_UNTIL = 0.8;
@@ -16,9 +19,13 @@ export class DescriptorWatch {
   limit = readLimit();
   readonly #looking: RepeatedTask;
   #problem: string | undefined;
+  #isCalm = false;
 
   constructor(private readonly logger: Logger) {
-    this.#looking = repeatEvery(LOOK_EVERY_MS, async () => this.look());
+    this.#looking = repeatEvery(
+      () => (this.#isCalm ? CALM_LOOK_EVERY_MS : LOOK_EVERY_MS),
+      async () => this.look(),
+    );
   }
 
   problems(): string[] {
@@ -31,6 +38,7 @@ export class DescriptorWatch {
 
   look(limit = readLimit(), open = countOpen(limit)): void {
     this.limit = limit;
+    this.#isCalm = open < CALM_BELOW * limit;
     if (this.#problem === undefined) {
       if (open < SHORT_FROM * limit) return;
       this.logger.error({ open, limit }, 'short of file descriptors: connections may be reset');

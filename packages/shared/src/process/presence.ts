@@ -33,10 +33,11 @@ export interface ProcessInfo {
   seenAt: number;
 }
 
-const announceScript = loadScript<number, { processesKey: string }, { id: string; process: string }>(
-  import.meta.url,
-  'announce',
-);
+const announceScript = loadScript<
+  string[],
+  { processesKey: string },
+  { id: string; process: string; lists: 1 | '' }
+>(import.meta.url, 'announce');
 
 export class Presence {
   readonly self: Omit<ProcessInfo, 'seenAt' | 'problems'>;
@@ -51,9 +52,18 @@ export class Presence {
   }
 
   async announce(problems: string[]): Promise<void> {
+    await this.#announce(problems, '');
+  }
+
+  /** The processes that announced themselves in the last seconds, this one with them. */
+  async announceAndList(problems: string[]): Promise<ProcessInfo[]> {
+    return this.#alive(await this.#announce(problems, 1));
+  }
+
+  #announce(problems: string[], lists: 1 | ''): Promise<string[]> {
     const self: ProcessInfo = { ...this.self, problems, seenAt: this.clock.now() };
     const keys = { processesKey: this.names.processes };
-    await announceScript(this.redis, keys, { id: self.id, process: JSON.stringify(self) });
+    return announceScript(this.redis, keys, { id: self.id, process: JSON.stringify(self), lists });
   }
 
   async leave(): Promise<void> {
@@ -62,10 +72,12 @@ export class Presence {
 
   /** The processes that announced themselves in the last seconds. */
   async alive(): Promise<ProcessInfo[]> {
+    return this.#alive(Object.values(await this.redis.hgetall(this.names.processes)));
+  }
+
+  async #alive(texts: readonly string[]): Promise<ProcessInfo[]> {
     const now = this.clock.now();
-    const known = Object.values(await this.redis.hgetall(this.names.processes)).map(
-      (text) => JSON.parse(text) as ProcessInfo,
-    );
+    const known = texts.map((text) => JSON.parse(text) as ProcessInfo);
     const dead = known
       // One that was last seen in the future has died, or announces itself again, after the clock was far ahead.
       .filter((process) => Math.abs(now - process.seenAt) > REMOVED_AFTER_MS)

@@ -17,7 +17,9 @@ import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 const START_MS = 10_000;
-const LOOK_EVERY_MS = 2_000;
+const LOOK_EVERY_MS = 5_000;
+/** While something is wrong, so that the end of it is soon known. */
+const WORRIED_LOOK_EVERY_MS = 2_000;
 
 export class RedisWatch {
   readonly #redis: Redis;
@@ -47,7 +49,10 @@ export class RedisWatch {
     await waitForRedis(this.#redis, this.startMs);
     const started = await this.#unlessLost(this.#check().then(() => start()));
     this.#redis.on('reconnecting', () => this.#tellLost());
-    this.#looking = repeatEvery(LOOK_EVERY_MS, () => this.#look());
+    this.#looking = repeatEvery(
+      () => (this.#worries.length > 0 ? WORRIED_LOOK_EVERY_MS : LOOK_EVERY_MS),
+      () => this.#look(),
+    );
     return started;
   }
 

@@ -1,5 +1,32 @@
+import { performance } from 'node:perf_hooks';
+
 export interface RepeatedTask {
   stop(): void;
+}
+
+/** How often work is repeated. It is asked for each time. */
+export type Period = number | (() => number);
+
+/** A process that works for less of the time is idle. */
+const IDLE_BELOW = 0.05;
+const MEASURED_MS = 500;
+let before = performance.eventLoopUtilization();
+let measuredAt = performance.now();
+let isIdle = false;
+
+/**
+ * For work whose result changes little while nobody uses the process. Every command costs an idle process the more, because the
+ * processor has forgotten the code meanwhile.
+ */
+export function whileIdle(idleMs: number, otherwiseMs: number): () => number {
+  return () => {
+    if (performance.now() - measuredAt > MEASURED_MS) {
+      isIdle = performance.eventLoopUtilization(before).utilization < IDLE_BELOW;
+      before = performance.eventLoopUtilization();
+      measuredAt = performance.now();
+    }
+    return isIdle ? idleMs : otherwiseMs;
+  };
 }
 
 /**
@@ -9,11 +36,12 @@ export interface RepeatedTask {
  * The work of a process with the same period begins in the same tick of the event loop, and its commands leave together. A wake
  * of a process that has nothing to do costs more than most of this work.
  */
-export function repeatEvery(ms: number, work: () => Promise<unknown>): RepeatedTask {
+export function repeatEvery(period: Period, work: () => Promise<unknown>): RepeatedTask {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   const schedule = () => {
     if (stopped) return;
+    const ms = typeof period === 'number' ? period : period();
     const left = Math.ceil(ms - (performance.now() % ms));
     timer = setTimeout(run, left < ms / 2 ? left + ms : left);
   };

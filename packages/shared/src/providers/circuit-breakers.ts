@@ -111,6 +111,8 @@ export class CircuitBreakers {
       this.#circuits.set(provider, { state, until });
       this.#changed.add(provider);
     });
+    // Messages were lost with the connection before.
+    subscriber.on('ready', () => void this.refresh().catch(() => {}));
     await subscriber.subscribe(this.names.circuits);
     await this.refresh();
   }

@@ -82,6 +82,8 @@ export class CoolDowns {
       const [subject, stored] = JSON.parse(message) as [string, string];
       this.#hear(subject, parse(stored));
     });
+    // Messages were lost with the connection before.
+    subscriber.on('ready', () => void this.refresh().catch(() => {}));
     await subscriber.subscribe(this.names.coolDowns);
     await this.refresh();
   }

@@ -1,7 +1,7 @@
 /**
  * The limits that providers announce with their answers, and those that are found by their refusals (found-rates.ts). Where the
  * operator has set none, they hold as if they were set (rates.ts). Only those are kept of which much is used, so that requests
- * far below them cost nothing. Workers write them into one hash, and every process reads it each second.
+ * far below them cost nothing. Workers write them into one hash. Every process reads it each second, or less often while idle.
  */
 import type { Redis } from 'ioredis';
 import type { FoundReason } from '../contract/status.js';

@@ -27,6 +27,7 @@ import {
   type Taken,
   type TakenFields,
   takeScript,
+  wakeScript,
 } from './scripts.js';
 import { type RecordParts, type Settlement, settleArgs, settleKeys } from './settle.js';
 
@@ -117,6 +118,22 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** How long a worker waits for the next job, in seconds. BullMQ's ten would end the connection as a silent one. */
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1000;
+  }
+
+  /**
+   * Blocks again and again, because a connection with a command that blocks for longer would end as a silent one. A worker that
+   * was not woken asks for no job in between: `wakeForWaiting` finds those that nobody was woken for.
+   */
+  override async waitForJob(seconds: number) {
+    for (let left = seconds; ; left -= this.maximumBlockTimeout) {
+      const marker = await super.waitForJob(Math.min(left, this.maximumBlockTimeout));
+      if (marker || this.#closing || left <= this.maximumBlockTimeout) return marker;
+    }
+  }
+
+  /** Returns whether jobs run, whose workers may be dead. */
+  async wakeForWaiting(): Promise<boolean> {
+    return (await wakeScript(this.redis, { queue: this.#prefix }, {})) === 1;
   }
 
   /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */

@@ -160,6 +160,7 @@ export const takeScript = load<
   QueueKeys,
   { token: string; lockMs: number; most: number; worker: string }
 >('take');
+export const wakeScript = load<0 | 1, QueueKeys>('wake');
 export const postponeScript = load<
   0 | 1,
   QueueKeys,

@@ -1,6 +1,7 @@
 /** BullMQ's `Worker` with our backend. It runs a provider's jobs. The processor returns the settlement of each. */
 
 import { isSpoken } from '@sluice/shared/process/protocol';
+import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import {
   type BackendParts,
   type ChatQueueBackend,
@@ -10,7 +11,6 @@ import {
   type TakenJson,
 } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
@@ -25,8 +25,12 @@ export interface LockTimes {
 }
 
 export const LOCK_TIMES: LockTimes = { lockMs: 8_000, renewMs: 5_000, stalledMs: 2_000 };
-/** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
-const LOOK_EVERY_S = BLOCK_MS / 1000;
+/** An idle worker takes jobs when it is woken, and by itself only this often. */
+const LOOK_EVERY_S = 60;
+/** The wake-up for a job can be lost with a connection, or with the worker that was woken. */
+const WAKE_EVERY_MS = 2_000;
+/** Redis lets one worker look for dead ones in this part of the time between two looks, so that no look comes too early. */
+const GUARDED = 0.9;
 const RETRY_MS = 500;
 /** Starting a few ordinary jobs takes less time than this. */
 const BREATHE_AFTER_MS = 20;
@@ -82,6 +86,7 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
   readonly #answers: AnswerRoom;
+  readonly #stalledMs: number;
   /**
    * BullMQ reports each lost lock once more, as an error, right after `lockRenewalFailed`. It says nothing about whether
    * jobs can be taken: a job that has just moved to another queue has lost its lock too.
@@ -109,7 +114,8 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
         concurrency,
         lockDuration: lockMs,
         lockRenewTime: renewMs,
-        stalledInterval: stalledMs,
+        skipStalledCheck: true,
+        stalledInterval: Math.round(GUARDED * stalledMs),
         // The chat processor limits the restarts of a job, because it can still answer the caller.
         maxStalledCount: 100,
         drainDelay: LOOK_EVERY_S,
@@ -118,6 +124,7 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
       chatBackend(redis, parts),
     );
     this.#answers = answers;
+    this.#stalledMs = stalledMs;
     this.on('lockRenewalFailed', (jobIds) => {
       this.#lostLocks = jobIds.length;
       onLost(jobIds);
@@ -130,6 +137,25 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
 
   get isOpen(): boolean {
     return this.isRunning() && !this.closing;
+  }
+
+  /** Jobs of dead workers are put back. BullMQ's own timer would wake an idle process at another moment than its chores. */
+  override async run(): Promise<void> {
+    const look = async () => {
+      try {
+        const isRunning = await this.backend.wakeForWaiting();
+        if (isRunning) await this.backend.moveStalledJobsToWait();
+      } catch (error) {
+        this.emit('error', error as Error);
+      }
+    };
+    look();
+    const looking = repeatEvery(Math.min(WAKE_EVERY_MS, this.#stalledMs), look);
+    try {
+      await super.run();
+    } finally {
+      looking.stop();
+    }
   }
 
   override async close(force = false): Promise<void> {

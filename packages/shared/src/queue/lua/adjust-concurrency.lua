@@ -12,7 +12,17 @@ local OVERLOADED_EVERY_MS = 1000
 -- Batches leave a part of the slots to callers who wait. So a limit is in use when this part of it is.
 local IN_USE = 0.7
 
-local auto, now, most = readAuto(queue), readClock(), tonumber(most)
+local auto, most = readAuto(queue), tonumber(most)
+-- Several shards have the running calls, and tell how many (limits/lua/divide.lua).
+local active = tonumber(redis.call('HGET', queue .. 'leases', 'active') or redis.call('LLEN', queue .. 'active'))
+local isInUse = active >= math.max(1, math.floor(IN_USE * auto.limit))
+-- Every worker tells each second, mostly that nothing has happened.
+if not (auto.isNew or isInUse) and succeeded == '0' and overloaded == '0' and auto.limit <= most
+  and tonumber(redis.call('HGET', queue .. 'meta', 'concurrency') or 0) == auto.limit then
+  return {auto.limit, 0}
+end
+
+local now = readClock()
 -- The clock was far ahead.
 if auto.changed > now then auto.changed = now end
 if auto.refused > now then auto.refused = now end
@@ -23,9 +33,6 @@ local function raise(by)
   auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
 end
 
--- Several shards have the running calls, and tell how many (limits/lua/divide.lua).
-local active = tonumber(redis.call('HGET', queue .. 'leases', 'active') or redis.call('LLEN', queue .. 'active'))
-local isInUse = active >= math.max(1, math.floor(IN_USE * auto.limit))
 if auto.limit > most then
   raise(0)
 elseif tonumber(overloaded) > 0 then

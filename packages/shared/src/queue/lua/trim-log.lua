@@ -8,11 +8,14 @@
 
 -- A larger step would block Redis for too long.
 local AT_ONCE = 20000
+-- Every worker looks each second. The marks are about hours, so they are written less often.
+local MARK_EVERY_MS = 10000
 
 most, now = tonumber(most), tonumber(now)
 local copiers = toFields(redis.call('HGETALL', archiveKey))
 local stood = standstill(copiers, now)
 local function mark(field, at)
+  if math.abs(at - (copiers[field] or 0)) < MARK_EVERY_MS then return end
   copiers[field] = string.format('%.0f', math.min(at, now))
   redis.call('HSET', archiveKey, field, copiers[field])
 end

@@ -2,7 +2,7 @@
 
 -- A copier that was not seen for so long is switched off.
 local SWITCHED_OFF_AFTER_MS = 24 * 3600000
--- Every worker looks once a second. When none has looked for so long, none ran.
+-- Every worker looks every few seconds. When none has looked for so long, none ran.
 local STANDSTILL_MS = 600000
 
 local function standstill(copiers, now)

@@ -5,7 +5,7 @@
 local LONGEST_LEAD_MS = 600000
 -- How fast time passes while it is ahead.
 local PACE = 0.9
--- Every process reads the clock each second. When more has passed than this, the clock was put right again, or nobody was there.
+-- Every process reads the clock every few seconds. When more has passed than this, the clock was put right again, or nobody was there.
 local LONGEST_STEP_MS = 10000
 -- The latest moment is kept this often. When the clock is set back, the time since then counts as none.
 local KEEP_EVERY_MS = 500
