@@ -7,4 +7,3 @@ export const PROFILES = inBench('profiles');
 /** Other gateways and other clients of Redis, installed on first use. */
 export const RIVALS = inBench('.rivals');
 export const DOCS = inBench('../docs/performance.md');
-export const CAPACITY = inBench('../docs/production.md');

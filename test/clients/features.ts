@@ -102,7 +102,6 @@ export function toList(rows: readonly { title: string; results: Results }[]): st
       }).map((name) => FEATURES[name]);
     const parts = [
       ['**fails**', which('no')],
-      ['has no', which('none')],
       ['not tried:', which('none', true)],
     ] as const;
     const notes = parts

@@ -129,7 +129,7 @@ function expected(
 
 const seen = ({ status, text }: Outcome): string => {
   if (status === 403) return 'denied';
-  if (status === 404 && /There is no (?:workspace|key) of this id/.test(text)) return 'hidden';
+  if (status === 404 && /There is no (?:workspace|key) with this id/.test(text)) return 'hidden';
   return status === 401 || status >= 500 ? `${status} ${text}` : 'allowed';
 };
 

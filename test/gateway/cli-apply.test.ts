@@ -198,7 +198,7 @@ test.serial('a revoked key does not come back, and the rest of the file is appli
   await admin('DELETE', '/workspaces/leaked');
   const again = await apply('', file, { env: { ...env, LEAKED: makeGatewayKey() } });
   t.is(again.code, 1);
-  t.regex(again.err, /A workspace of this id was deleted on .*erase=true/);
+  t.regex(again.err, /A workspace with this id was deleted on .*erase=true/);
 });
 
 test.serial('a file with mistakes is not applied at all', async (t) => {

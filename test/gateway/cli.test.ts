@@ -48,7 +48,7 @@ test('as a process it prints a table without colours and ends with 0, or a line 
   t.regex(out, /^WORKSPACE +NAME +MODELS +CREATED +REQUESTS\/MIN/);
   t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +- +- +- +-$/m);
   t.false(out.includes('\u001b'));
-  t.is(err, 'sluice: There is no workspace of this id.\n');
+  t.is(err, 'sluice: There is no workspace with this id.\n');
   t.is(badOut, '');
 });
 
@@ -74,7 +74,7 @@ test('workspaces are created, changed, listed and deleted', async (t) => {
     (await sluice(['workspaces', 'create', 'team', '--name', 'The Team'])).out,
     /^Created workspace team\./,
   );
-  t.is((await sluice('workspaces create team')).err, 'sluice: There is a workspace of this id already.\n');
+  t.is((await sluice('workspaces create team')).err, 'sluice: There is already a workspace with this id.\n');
   const set = await sluice('workspaces set team --name Crew --json');
   t.like(set.json(), { id: 'team', name: 'Crew' });
   const listed = (await sluice('workspaces list --json')).json();
@@ -88,7 +88,7 @@ test('workspaces are created, changed, listed and deleted', async (t) => {
   );
   t.is((await sluice('workspaces delete team', { types: 'y\n' })).code, 0);
   const gone = await sluice('workspaces delete team --yes');
-  t.deepEqual([gone.code, gone.err], [1, 'sluice: There is no workspace of this id.\n']);
+  t.deepEqual([gone.code, gone.err], [1, 'sluice: There is no workspace with this id.\n']);
 });
 
 test('a key is issued, used, rotated by its name again and again, and revoked', async (t) => {

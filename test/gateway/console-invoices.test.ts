@@ -27,7 +27,7 @@ test.after.always(async () => {
 
 test.serial('an admin compares a file, settles it once, and finds the result again', async (t) => {
   const page = await openConsole(t, browser, gateway, '/invoices');
-  await page.getByText('Nothing was compared yet.').waitFor();
+  await page.getByText('Nothing has been compared yet.').waitFor();
   const form = page.getByRole('form', { name: 'Compare with an invoice' });
   await form.getByRole('button', { name: 'Compare' }).click();
   await page.getByText('Choose the file that the provider exports.').waitFor();

@@ -86,7 +86,7 @@ test.serial('hostile names and messages are shown as text and run nothing', asyn
   await page.goto(
     `${gateway.adminUrl}/#/requests/${encodeURIComponent(HOSTILE)}?model=${encodeURIComponent(HOSTILE)}`,
   );
-  await page.getByText('The log has no request of this id.').waitFor();
+  await page.getByText('The log has no request with this id.').waitFor();
   t.is(await page.evaluate('window.hacked'), undefined);
   t.is(await page.locator('img[src="x"]').count(), 0);
 });
@@ -310,10 +310,10 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
   const field = page.getByRole('combobox', { name: 'Workspace' });
   await page.locator('input[list]').first().waitFor();
   await field.fill('nobody');
-  await page.getByText('There is none of this name').waitFor();
+  await page.getByText('There is none with this name').waitFor();
   await field.fill('many-7');
   await isAt(t, page, '#/requests?workspace=many-7');
-  await page.getByText('No request fits these filters.').waitFor();
+  await page.getByText('No request matches these filters.').waitFor();
   await field.fill('');
   await page
     .getByRole('link', { name: /^Request req_/ })

@@ -74,7 +74,7 @@ test.serial('nobody is shown as signed out while their session lives', async (t)
 
 test.serial('the statement of a workspace that does not exist says so, and names no sum', async (t) => {
   const page = await openConsole(t, browser, gateway, '/spend/nowhere', { expected: /401|404/ });
-  await page.getByText('There is no workspace of this id.').waitFor();
+  await page.getByText('There is no workspace with this id.').waitFor();
   t.notRegex(await page.getByRole('main').innerText(), /\$0|Nothing was spent/);
 });
 
@@ -151,7 +151,7 @@ test.serial(
     await page.locator('tbody summary').first().click();
     await page.locator('.differences').getByText('billing').first().waitFor();
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    await page.getByRole('button', { name: 'Download CSV' }).click();
     t.regex(readFileSync(await (await saving).path(), 'utf8'), /^at,action,path,who/);
     await page.getByLabel('Sign-ins').check();
     await page.getByText('sign in by token').first().waitFor();
@@ -165,7 +165,7 @@ test.serial('a workspace is created with limits, changed, and deleted when its i
   await page.getByRole('button', { name: 'Create a workspace' }).click();
   await dialog.getByLabel('Id').fill('thrifty');
   await dialog.getByRole('button', { name: 'Create the workspace' }).click();
-  await dialog.getByText('There is a workspace of this id already.').waitFor();
+  await dialog.getByText('There is already a workspace with this id.').waitFor();
   await dialog.getByLabel('Id').fill('Not so');
   await dialog.getByText('Small letters, digits').waitFor();
   await dialog.getByRole('button', { name: 'Create the workspace' }).click();
@@ -306,7 +306,7 @@ test.serial('Models has routes and direct ids, and searches, filters and sorts t
     [...prices].sort((a, b) => b - a),
   );
   await page.getByRole('searchbox', { name: 'Search' }).fill('nothing is called this');
-  await page.getByText('Nothing fits.').waitFor();
+  await page.getByText('No model matches.').waitFor();
 });
 
 test.serial('a price is overridden with checks as it is typed, and the override removed', async (t) => {
@@ -474,7 +474,7 @@ test.serial('Live tells what was refused, why, whose it was and since when, and 
   const refusals = page.getByRole('table', { name: 'Refusals' });
   const row = refusals.getByRole('row', { name: /budget/ });
   await row
-    .getByText(/^\d\d:\d\d:\d\d \S+$/)
+    .getByText(/^\d\d:\d\d:\d\d\s\S+$/)
     .first()
     .waitFor();
   await row.getByText(/^default …/).waitFor();
@@ -505,7 +505,7 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   await dialog.getByLabel('Name').fill('two words');
   await dialog.getByText('Letters, digits and').waitFor();
   await dialog.getByLabel('Name').fill('smart');
-  await dialog.getByText('There is a route of this name').waitFor();
+  await dialog.getByText('There is a route with this name').waitFor();
   await dialog.getByLabel('Name').fill('team/draft');
   await dialog.getByLabel('Provider').selectOption('openai');
   await dialog.getByLabel('Model').fill('gpt-4o');
@@ -653,7 +653,7 @@ test.serial('Requests shows new ones by itself, and keeps its filters in the add
   });
   await isAt(t, page, '#/requests?workspace=research');
   await page.getByLabel('Status').selectOption('5xx');
-  await page.getByText('No request fits these filters.').waitFor();
+  await page.getByText('No request matches these filters.').waitFor();
   await page.getByRole('link', { name: 'Show all requests' }).click();
   await page.getByRole('table').waitFor();
 
@@ -678,10 +678,10 @@ test.serial('a time is chosen by its moments, in the zone that somebody chose', 
   await page.getByLabel('From, GMT-2').fill(there(ended - 60_000));
   await page.getByLabel('To, GMT-2').fill(there(ended + 60_000));
   await page.getByRole('link', { name: `Request ${id}` }).waitFor();
-  t.regex(await page.getByRole('link', { name: `Request ${id}` }).innerText(), /:\d\d GMT-2$/);
+  t.regex(await page.getByRole('link', { name: `Request ${id}` }).innerText(), /:\d\d\sGMT-2$/);
   await page.getByLabel('From, GMT-2').fill(there(ended - 24 * 3_600_000));
   await page.getByLabel('To, GMT-2').fill(there(ended - 23 * 3_600_000));
-  await page.getByText('No request fits these filters.').waitFor();
+  await page.getByText('No request matches these filters.').waitFor();
   await page.getByRole('button', { name: 'Yesterday' }).click();
   await isAt(t, page, /since=\S+T02%3A00%3A00\.000Z&until=\S+T02%3A00%3A00\.000Z/);
 
@@ -750,7 +750,7 @@ test.serial('a request opens as a time line with its attempts and its bill', asy
   await page.getByRole('link', { name: `Request ${id}` }).waitFor();
 
   await page.goto(`${gateway.adminUrl}/#/requests/req_doesnotexistdoesnot`);
-  await page.getByText('The log has no request of this id.').waitFor();
+  await page.getByText('The log has no request with this id.').waitFor();
 });
 
 test.serial(
@@ -951,7 +951,7 @@ test.serial(
     });
     t.true(stdout.includes(`It's "quoted"`));
 
-    await page.getByLabel('Beside it').fill('gpt-4o-mini');
+    await page.getByLabel('Compare with').fill('gpt-4o-mini');
     await page.getByLabel('Message').fill('the same for both');
     await page.getByRole('button', { name: 'Send' }).click();
     for (const name of ['Answer of smart', 'Answer of gpt-4o-mini'])
@@ -960,7 +960,7 @@ test.serial(
         .last()
         .getByText(/^\$0\.\d+$/)
         .waitFor();
-    await page.getByLabel('Beside it').fill('');
+    await page.getByLabel('Compare with').fill('');
     gateway.simulator.script({ match: { textIncludes: 'slowly' }, times: 1, action: { delayMs: 1_000 } });
     await page.getByLabel('Message').fill('slowly');
     await page.getByRole('button', { name: 'Send' }).click();

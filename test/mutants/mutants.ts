@@ -899,6 +899,12 @@ export const MUTANTS: readonly Mutant[] = [
     from: "typeof place === 'number' ? place : this.#items.size",
     to: 'this.#items.size',
   },
+  {
+    test: 'unit/undo',
+    file: 'packages/shared/src/contract/undo.ts',
+    from: 'JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null)',
+    to: 'old[name] !== undefined',
+  },
 ];
 
 export function builtFile({ file }: Mutant): string {

@@ -39,13 +39,8 @@ const openFallback = async (page: Page) => {
     .click();
   await page.getByRole('dialog').getByText('Settled', { exact: true }).waitFor();
 };
-const chat = async (page: Page) => {
-  await page.getByLabel('Message').fill('Name three uses of a sluice.');
-  await page.getByRole('button', { name: 'Send' }).click();
-  await page.getByText('x-gateway-cost-usd').waitFor();
-};
 const chatWithTwo = async (page: Page) => {
-  await page.getByLabel('Beside it').fill('gpt-4o');
+  await page.getByLabel('Compare with').fill('gpt-4o');
   await page.getByLabel('Message').fill('Name three uses of a sluice.');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('x-gateway-cost-usd').nth(1).waitFor();
@@ -59,11 +54,6 @@ const editRoute = async (page: Page) => {
   await page.getByRole('dialog').waitFor();
 };
 
-const showRefusals = async (page: Page) => {
-  const refusals = page.getByRole('heading', { name: /^Refusals/ });
-  await refusals.waitFor();
-  await refusals.evaluate((heading) => heading.scrollIntoView({ block: 'start' }));
-};
 const addProvider = async (page: Page) => {
   await page.getByRole('button', { name: 'Add a provider' }).click();
   await page.getByRole('dialog').getByLabel('Provider', { exact: true }).selectOption('azure');
@@ -76,34 +66,18 @@ const addAlert = async (page: Page) => {
 
 const SHOTS: Shot[] = [
   { name: 'live', place: '/live?range=5m' },
-  { name: 'live-dark', place: '/live?range=5m', dark: true },
   { name: 'live-phone', place: '/live?range=5m', narrow: true },
-  { name: 'refusals', place: '/live?range=5m', before: showRefusals },
   { name: 'providers', place: '/providers' },
-  { name: 'providers-phone', place: '/providers', narrow: true },
   { name: 'provider-editor', place: '/providers', before: addProvider },
-  { name: 'requests', place: '/requests' },
   { name: 'requests-phone', place: '/requests', narrow: true },
   { name: 'request', place: '/requests', before: openFallback },
   { name: 'request-phone-dark', place: '/requests', dark: true, narrow: true, before: openFallback },
-  { name: 'routes', place: '/routes' },
-  { name: 'routes-dark', place: '/routes', dark: true },
-  { name: 'routes-phone', place: '/routes', narrow: true },
   { name: 'route-history', place: '/routes?search=fast', before: openHistory },
   { name: 'route-editor', place: '/routes', before: editRoute },
-  { name: 'models', place: '/models' },
-  { name: 'models-dark', place: '/models', dark: true },
-  { name: 'models-phone-dark', place: '/models', dark: true, narrow: true },
-  { name: 'spend', place: '/spend?days=30&by=model' },
   { name: 'spend-dark', place: '/spend?days=30&by=model', dark: true },
-  { name: 'spend-phone', place: '/spend?days=7', narrow: true },
-  { name: 'workspaces', place: '/workspaces' },
   { name: 'workspace', place: '/workspaces/support' },
-  { name: 'keys', place: '/keys' },
-  { name: 'keys-phone-dark', place: '/keys', dark: true, narrow: true },
   { name: 'alert-editor', place: '/alerts', before: addAlert },
   { name: 'playground', place: '/playground', before: chatWithTwo },
-  { name: 'playground-phone-dark', place: '/playground', dark: true, narrow: true, before: chat },
 ];
 
 async function take(browser: Browser, url: string, token: string, shot: Shot): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * Every page of the console in every state that somebody may meet it in, for a person to look at: with nothing, some things and
- * very many, while the api is slow and while it fails, light and wide, dark and on a phone.
+ * very many, while the api is slow and while it fails, in both themes, on a desktop and on a phone.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,6 +25,8 @@ interface Look {
 }
 const LOOKS: readonly Look[] = [
   { name: 'light', width: 1280, colorScheme: 'light' },
+  { name: 'dark', width: 1280, colorScheme: 'dark' },
+  { name: 'phone-light', width: 390, colorScheme: 'light' },
   { name: 'phone-dark', width: 390, colorScheme: 'dark' },
 ];
 

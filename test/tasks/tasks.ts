@@ -307,7 +307,7 @@ export const TASKS: readonly Task[] = [
       await hand.press('Take over openai');
       await hand.fill('Key', NEW_KEY);
       await hand.press('Take it over');
-      await hand.sees('An added provider of this name waits.');
+      await hand.sees('An added provider with this name waits.');
     },
     async inTerminal(terminal, world) {
       terminal.steps++;

@@ -80,17 +80,23 @@ test('an installation that fails is told with its reason', (t) => {
 });
 
 test('on Debian, anybody else is told the command', (t) => {
-  const { machine, calls } = machineWith(['apt-get'], { isRoot: false });
+  const { machine, calls } = machineWith(['apt-get', 'sudo'], { isRoot: false });
   t.throws(() => find(machine), {
     message: /run "sudo apt-get install .*redis-server redis-tools", or set REDIS_URL/,
   });
   t.deepEqual(calls, []);
+  t.throws(() => find(machineWith(['apt-get'], { isRoot: false }).machine), {
+    message: /as root, run "apt-get install .*redis-server redis-tools", or set REDIS_URL/,
+  });
 });
 
 test('without root and apt the message is one line that works on this machine', (t) => {
   const { message: container } =
     t.throws(() => find(machineWith(['podman'], { isRoot: false }).machine)) ?? {};
-  t.regex(container ?? '', /run "podman run .*valkey:8" with REDIS_URL=redis:/);
+  t.regex(
+    container ?? '',
+    /run "podman run .*valkey:8 .*--appendonly yes" and start again with REDIS_URL=redis:/,
+  );
   const { machine } = machineWith(['make', 'cc', 'curl'], { isRoot: false });
   const { message = '' } = t.throws(() => find(machine)) ?? {};
   t.regex(message, /no redis-server and no valkey-server found: build it .*REDIS_SERVER=/);

@@ -56,7 +56,7 @@ test('all that is missing is installed by one command, which is told', (t) => {
 });
 
 test('somebody who is not root is told how to get what is missing, and the tests go on', (t) => {
-  const { machine, runs } = machineWith(['apt-get', 'redis-server'], { isRoot: false });
+  const { machine, runs } = machineWith(['apt-get', 'sudo', 'redis-server'], { isRoot: false });
   const { ok, said } = run(machine);
   t.true(ok);
   t.deepEqual(runs, []);

@@ -58,19 +58,29 @@ test('a change is taken back by an ordinary request, and what cannot be is told 
   t.like(undoOf(record({ after: before })), { method: 'DELETE' });
   const limits = { budget_usd_per_month: 5, weight: null };
   const path = '/workspaces/demo/limits';
-  t.like(undoOf(record({ action: 'PATCH /workspaces/{id}/limits', path, before: limits, after: {} })), {
-    method: 'PUT',
-    path,
-    body: limits,
-  });
+  const lowered = { budget_usd_per_month: 1, weight: null };
+  t.deepEqual(
+    undoOf(record({ action: 'PUT /workspaces/{id}/limits', path, before: limits, after: lowered })),
+    {
+      method: 'PATCH',
+      path,
+      body: { budget_usd_per_month: 5 },
+      words: 'sets back these limits: budget_usd_per_month',
+    },
+  );
   const key = { id: 'key_1', name: 'ci', expires_at: null, priority: 'normal', max_priority: 'normal' };
   t.deepEqual(
     (
-      undoOf(record({ action: 'PATCH /keys/{id}', path: '/keys/key_1', before: key, after: key })) as {
-        body: unknown;
-      }
+      undoOf(
+        record({
+          action: 'PATCH /keys/{id}',
+          path: '/keys/key_1',
+          before: key,
+          after: { ...key, name: 'renamed', expires_at: '2027-01-31T00:00:00Z' },
+        }),
+      ) as { body: unknown }
     ).body,
-    { name: 'ci', expires_at: null, priority: 'normal', max_priority: 'normal' },
+    { name: 'ci', expires_at: null },
   );
   const provider = {
     name: 'acme',
@@ -91,12 +101,25 @@ test('a change is taken back by an ordinary request, and what cannot be is told 
   });
   for (const part of [
     { status: 400, before },
+    { action: 'PATCH /keys/{id}', before: key, after: key },
     { before: { shortened: '{' }, after: before },
     { action: 'DELETE /keys/{id}', before: key },
     { action: 'DELETE /providers/{provider}', before: provider },
     { action: 'POST /reload' },
   ])
     t.true('reason' in undoOf(record(part)), part.action);
+});
+
+test('what somebody else has changed since stays', (t) => {
+  const before = { id: 'demo', name: 'Demo', models: null, limits: { budget_usd_per_month: null } };
+  const renamed = record({
+    action: 'PATCH /workspaces/{id}',
+    path: '/workspaces/demo',
+    before,
+    after: { ...before, name: 'Team' },
+  });
+  t.like(undoOf(renamed), { method: 'PATCH', words: 'gives the workspace back its name' });
+  t.deepEqual((undoOf(renamed) as { body: unknown }).body, { name: 'Demo' });
 });
 
 test('whatever can be changed of a key is put back', (t) => {

@@ -41,7 +41,6 @@ export function toPage(result: CompareResult): string {
 const SHORT: readonly [string, (row: Row) => number | undefined][] = [
   ['requests/s', ({ perSecond }) => perSecond],
   ['added p99 ms', ({ addedP99 }) => addedP99],
-  ['CPU µs/request', ({ gatewayUs }) => gatewayUs],
 ];
 
 /** One line for each target: each figure for every number of callers. */

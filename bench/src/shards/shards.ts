@@ -8,7 +8,6 @@ import { describeMachine, machineLines } from '../machine.js';
 import { table } from '../markdown.js';
 import { measure } from '../measure.js';
 import { readArgs, savesToDocs, wholeNumber, wholeNumbers } from '../options.js';
-import { CAPACITY } from '../paths.js';
 import { cpuOf } from '../process-cost.js';
 import { Progress, rest } from '../progress.js';
 import { saveResult, saveToDocs } from '../save.js';
@@ -96,7 +95,7 @@ export async function shards(args: string[]): Promise<void> {
   console.log(`\nWritten to ${saveResult('shards', { machine, seconds, divisions }, page)}`);
   if (isSaved) {
     const command = ['npm run bench -- shards', ...args].join(' ');
-    saveToDocs('shards', `\`\`\`sh\n${command}\n\`\`\`\n\n${head}\n\n${figures}`, CAPACITY);
+    saveToDocs('shards', `\`\`\`sh\n${command}\n\`\`\`\n\n${head}\n\n${figures}`);
   }
 }
 

@@ -60,9 +60,9 @@ export function ago(moment: string | null, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-/** `14:05:12 UTC` */
+/** `14:05:12 UTC`, never on two lines. */
 export function timeOfDay(moment: string | number): string {
-  return inZone(moment, { ...CLOCK, ...ZONE });
+  return inZone(moment, { ...CLOCK, ...ZONE }).replace(' ', '\u00a0');
 }
 
 /** `14:05`, on an axis. */

@@ -26,7 +26,7 @@ export function SignIn({ problem, oidc, onSignedIn }: SignInProps) {
   const submit = () => {
     const isSendable = SENDABLE.test(token);
     const why =
-      token === '' ? 'Give the admin token.' : 'An admin token has neither spaces nor special letters.';
+      token === '' ? 'Enter the admin token.' : 'An admin token has neither spaces nor special letters.';
     setMistake(isSendable ? undefined : why);
     if (isSendable) signIn({ token });
   };

@@ -56,9 +56,9 @@ export const REASONS = {
   too_large: caller('The request was too large.'),
   wrong_media_type: caller('The body had a type or an encoding that the gateway does not take.'),
   idempotency_conflict: caller('The Idempotency-Key was used before with another body.'),
-  conflict: caller('The state of what the request concerns did not allow it.'),
+  conflict: caller('What the request names was in a state that does not allow it.'),
   not_supported: caller('The request asked for something that the gateway does not do, such as streaming.'),
-  not_found: caller('There is nothing at this path, or nothing of this id.'),
+  not_found: caller('There is nothing at this path, or nothing with this id.'),
   wrong_method: caller('The path does not take this method.'),
   provider_refused_request: caller('The provider found the request not valid.'),
   model_refused_field: caller(

@@ -53,7 +53,7 @@ async function demand(
   if (scope === 'key' && !hasRole(principal, role)) {
     const workspace = (await directory.findKeyById(id))?.key.workspace;
     if (workspace === undefined || !hasRole(principal, 'viewer', workspace))
-      throw new GatewayError('not_found', 'There is no key of this id.');
+      throw new GatewayError('not_found', 'There is no key with this id.');
     return refuseUnless(hasRole(principal, role, workspace));
   }
   if (scope === 'workspace') {
@@ -67,6 +67,6 @@ function refuseUnless(allowed: boolean): void {
   if (!allowed)
     throw new GatewayError(
       'permission_denied',
-      'You are not allowed to do this. GET /session and docs/access.md say who may do what.',
+      'You are not allowed to do this. GET /session says what you are, and GET /openapi.json what each path needs.',
     );
 }

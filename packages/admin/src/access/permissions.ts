@@ -1,6 +1,6 @@
 /**
  * The permissions: one line for each path of the admin api. The listener does not start when a path has no line, so that
- * nothing is open by oversight. docs/access.md has the same table, and a test tries every path with every role.
+ * nothing is open by oversight. GET /openapi.json says the same, and a test tries every path with every role.
  */
 import type { Role } from '@sluice/shared/contract/access';
 

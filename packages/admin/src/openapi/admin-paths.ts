@@ -1,6 +1,7 @@
 import * as s from '@sluice/api/openapi/parts';
 import { CHAT_ERRORS, COMPLETION_HEADERS, chatRequestRef } from '@sluice/api/openapi/public-api';
 import * as c from '@sluice/shared/contract/all';
+import { PERMISSIONS } from '../access/permissions.js';
 import { alertPaths } from './alert-paths.js';
 import { providerPaths } from './provider-paths.js';
 import { webhookPaths } from './webhook-paths.js';
@@ -24,7 +25,7 @@ const lines = (description: string) => ({
 
 type Paths = Record<string, Record<string, s.Operation>>;
 
-/** Every operation needs a token or a session that may do it, and may find Redis away. */
+/** Every operation needs a token or a session that may do it, says which, and may find Redis away. */
 function guarded(paths: Paths): Paths {
   const always = s.errors('invalid_api_key', 'permission_denied', 'service_unavailable');
   return Object.fromEntries(
@@ -33,7 +34,12 @@ function guarded(paths: Paths): Paths {
       Object.fromEntries(
         Object.entries(operations).map(([method, operation]) => [
           method,
-          { ...operation, responses: { ...operation.responses, ...always } },
+          {
+            ...operation,
+            'x-role': PERMISSIONS[`${method.toUpperCase()} ${path}`]?.role,
+            'x-where': PERMISSIONS[`${method.toUpperCase()} ${path}`]?.scope,
+            responses: { ...operation.responses, ...always },
+          },
         ]),
       ),
     ]),

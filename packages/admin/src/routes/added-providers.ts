@@ -132,14 +132,14 @@ export function addAddedProviderRoutes(
         `It is the only key of provider ${opened.name}. Replace it, or remove the provider.`,
       );
     const change = provider.keys && withoutKey(provider, key);
-    if (!change) throw new GatewayError('not_found', 'The provider has no named key of this name.');
+    if (!change) throw new GatewayError('not_found', 'The provider has no named key with this name.');
     await write(ctx, opened, change);
   });
 
   router.delete('/providers/:provider', async (ctx) => {
     const { name, added, before } = await open(ctx);
     if (!before) throw isOfFile(name) ? ofFile(name) : noProvider();
-    // Routes lead to the file's provider of this name, if there is one.
+    // Routes lead to the file's provider with this name, if there is one.
     const users = isOfFile(name) ? [] : await routesTo(directory, name);
     if (users.length > 0)
       throw new GatewayError(
@@ -192,7 +192,7 @@ function newKeys(secrets: ReadonlyMap<string, string>) {
 }
 
 function shown(name: string): string {
-  return ID.pattern.test(name) ? name : 'of this name';
+  return ID.pattern.test(name) ? name : 'with this name';
 }
 
 function ofFile(name: string): GatewayError {
@@ -203,7 +203,7 @@ function ofFile(name: string): GatewayError {
 }
 
 function noProvider(): GatewayError {
-  return new GatewayError('not_found', 'There is no added provider of this name.');
+  return new GatewayError('not_found', 'There is no added provider with this name.');
 }
 
 function changedMeanwhile(): GatewayError {

@@ -35,7 +35,7 @@ export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns 
 
   router.delete('/cooldowns/:provider', async (ctx) => {
     const { provider = '' } = ctx.params;
-    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider with this name.');
     const { model } = ctx.query;
     if (Array.isArray(model))
       throw new GatewayError('invalid_request', 'Give one model, or none for all.', { param: 'model' });

@@ -43,7 +43,7 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
 
   router.post('/providers/:provider/test', readBody, async (ctx) => {
     const { provider = '' } = ctx.params;
-    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider with this name.');
     const { model: asked } = readInput(providerQuestion, ctx.request.body);
     const model = asked ?? (await modelToTry(parts, provider));
     ctx.body =

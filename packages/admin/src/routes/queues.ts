@@ -13,7 +13,8 @@ export function addQueueRoutes(router: Router, { shards, providers }: QueueParts
   for (const action of ['pause', 'resume'] as const) {
     router.post(`/queues/:provider/${action}`, async (ctx) => {
       const { provider = '' } = ctx.params;
-      if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+      if (!providers.has(provider))
+        throw new GatewayError('not_found', 'There is no provider with this name.');
       noteChange(ctx, {
         before: { paused: await shards.at().queue.of(provider).isPaused() },
         after: { paused: action === 'pause' },

@@ -78,7 +78,7 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
     const found = REQUEST_ID.test(id) ? await search.find(id) : undefined;
     const seen = seenBy(ctx);
     if (!found || (seen && !seen.has(found.entry.workspace)))
-      throw new GatewayError('not_found', 'The log has no request of this id.');
+      throw new GatewayError('not_found', 'The log has no request with this id.');
     ctx.body = presentRequest(found);
   });
 }

@@ -101,5 +101,5 @@ function changedMeanwhile(): GatewayError {
 }
 
 function noRoute(): GatewayError {
-  return new GatewayError('not_found', 'There is no route of this name in this workspace.');
+  return new GatewayError('not_found', 'There is no route with this name in this workspace.');
 }

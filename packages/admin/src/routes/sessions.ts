@@ -26,7 +26,7 @@ export function addOpenSessionRoutes(router: Router, { authentication, sessions 
   router.delete('/sessions/:id', async (ctx) => {
     const id = ctx.params.id ?? '';
     const ended = await sessions.endById(id);
-    if (!ended) throw new GatewayError('not_found', 'There is no session of this id.');
+    if (!ended) throw new GatewayError('not_found', 'There is no session with this id.');
     noteChange(ctx, { before: present(ended, ctx) });
     ctx.body = { id, object: 'open_session', deleted: true };
   });

@@ -40,7 +40,7 @@ export function addTokenRoutes(router: Router, { tokens, clock, readBody }: Toke
   router.delete('/tokens/:id', async (ctx) => {
     const id = ctx.params.id ?? '';
     const revoked = await tokens.revoke(id);
-    if (!revoked) throw new GatewayError('not_found', 'There is no token of this id.');
+    if (!revoked) throw new GatewayError('not_found', 'There is no token with this id.');
     noteChange(ctx, { before: present(revoked, null) });
     ctx.body = { id, object: 'token', deleted: true };
   });

@@ -68,7 +68,7 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
       created: clock.now(),
     };
     if (!(await directory.createWorkspace(workspace)))
-      throw new GatewayError('conflict', 'There is a workspace of this id already.', { param: 'id' });
+      throw new GatewayError('conflict', 'There is already a workspace with this id.', { param: 'id' });
     noteChange(ctx, { after: presentWorkspace(workspace) });
     ctx.status = 201;
     ctx.body = presentWorkspace(workspace);
@@ -145,7 +145,7 @@ async function freeId({ directory, clock, tokens, isErasing }: DirectoryParts, i
   const record = await directory.findDeleted(id);
   if (!record || (await directory.findWorkspace(id))) return;
   const refuse = (why: string, retryAfterMs?: number) => {
-    const message = `A workspace of this id was deleted on ${iso(record.deleted)}. ${why}`;
+    const message = `A workspace with this id was deleted on ${iso(record.deleted)}. ${why}`;
     throw new GatewayError('conflict', message, {
       param: 'id',
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

@@ -47,6 +47,9 @@ export interface Operation {
   requestBody?: unknown;
   responses: Record<string, DescribedResponse>;
   security?: unknown[];
+  /** Of the admin api: the role that it needs, and where. */
+  'x-role'?: string | undefined;
+  'x-where'?: string | undefined;
 }
 
 export const body = (input: Described, required = true) => ({

@@ -75,12 +75,7 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
         : { ...others, api_key: await readSecret(given.keyFile, cli.terminal) };
     const place = path`/providers/${name}` + (given.takeOver ? '?take_over=true' : '');
     const provider = await cli.admin.send<ProviderInfo>('PUT', place, body);
-    if (provider.source === 'file')
-      return cli.show(
-        provider,
-        () =>
-          `Stored provider ${name}. Take it out of ${fileText(provider)}: until then the one of the file is in force.`,
-      );
+    if (provider.source === 'file') return cli.show(provider, () => storedText(provider));
     cli.show(
       provider,
       () => `${before ? 'Changed' : 'Added'} provider ${name}: ${provider.address}. ${IN_FORCE}`,
@@ -121,9 +116,17 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
 }
 
 /** `/etc/sluice/gateway.yaml, line 12` */
+function storedText(provider: ProviderInfo): string {
+  const next =
+    provider.file?.line === null
+      ? 'Name other providers in gateway.yaml: until then the default one is in force.'
+      : `Take it out of ${fileText(provider)}: until then the one of the file is in force.`;
+  return `Stored provider ${provider.name}. ${next}`;
+}
+
 export function fileText({ file }: ProviderInfo): string {
   if (!file) return 'gateway.yaml';
-  return file.line === null ? file.path : `${file.path}, line ${file.line}`;
+  return file.line === null ? 'default' : `${file.path}, line ${file.line}`;
 }
 
 interface GivenKey {

@@ -26,7 +26,7 @@ export function addAuditCommand(program: Command, cli: Cli): void {
       )
       .argument('[entry]', 'id of one change, to see the fields that differ')
       .option('--restore', 'put a route, provider, workspace, key or budget back as it was before the entry')
-      .option('--yes', 'do not ask')
+      .option('-y, --yes', 'do not ask')
       .option('--sign-ins', 'sign-ins instead of changes, failed ones too')
       .option('--path <path>', 'only changes at this path')
       .option('--search <text>', 'only those with this in their path, or in the name of the person')

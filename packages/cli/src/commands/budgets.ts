@@ -57,7 +57,7 @@ export function addBudgetCommands(program: Command, cli: Cli): void {
     command
       .command('list')
       .description(
-        'Show what is left of each budget and when it renews, the most used first. Where a budget is of the mode expected: also how many output tokens 95 of 100 answers of a route stay under, as far as that is learned.',
+        'Show what is left of each budget and when it renews, the most used first. For budgets of mode expected, also how many output tokens 95 of 100 answers of a route stay under, once that is learned.',
       )
       .argument('<workspace>', 'id of the workspace'),
     'budgets list demo',

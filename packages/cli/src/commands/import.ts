@@ -13,7 +13,7 @@ export function addImportCommands(program: Command, cli: Cli): void {
   const command = parent
     .command('litellm')
     .description(
-      'Make a gateway.yaml of LiteLLM’s config.yaml. It goes to stdout; stderr lists what has no counterpart, with its line. Secrets are never copied.',
+      'Turn LiteLLM’s config.yaml into a gateway.yaml. It goes to stdout; stderr lists what has no counterpart, with its line. Secrets are never copied.',
     )
     .argument('<file>', 'LiteLLM’s config.yaml')
     .option('-o, --output <file>', 'write it to this file instead of stdout')

@@ -56,7 +56,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
     routes
       .command('set')
       .description(
-        'Make a route, or replace its chain. Running api processes have it within two seconds. If gateway.yaml has a route of this name, the next "sluice apply" or "npm start" brings back the chain of the file.',
+        'Make a route, or replace its chain. Running api processes have it within two seconds. If gateway.yaml has a route with this name, the next "sluice apply" or "npm start" brings back the chain of the file.',
       )
       .argument('<workspace>', 'id of the workspace')
       .argument('<alias>', 'what callers send as "model"')

@@ -125,13 +125,13 @@ function foundText(
   return [
     ...(change
       ? [
-          `${name}: ${whole(concurrency)} calls at a time are found: ${CONCURRENCY_CHANGES[change.reason]}, ${fromNow(change.at, now)}.`,
+          `${name}: ${whole(concurrency)} calls at a time, a limit that the gateway found itself: ${CONCURRENCY_CHANGES[change.reason]}, ${fromNow(change.at, now)}.`,
         ]
       : []),
     ...found_limits.map(({ key, model, type, limit, reason, at }) => {
       const whose = key === null ? model : `${model} with the key ${key}`;
       const what = `${whole(limit)} ${type.replace('_', ' ')} a minute`;
-      return `${name}, ${whose}: ${what} are found: ${LIMIT_CHANGES[reason]}, ${fromNow(at, now)}.`;
+      return `${name}, ${whose}: a limit of ${what}, which the gateway found itself: ${LIMIT_CHANGES[reason]}, ${fromNow(at, now)}.`;
     }),
   ];
 }

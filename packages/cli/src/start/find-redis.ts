@@ -35,8 +35,8 @@ function howToGetRedis(machine: Machine): string {
   if (has('brew')) return 'run "brew install redis"';
   if (has('apt-get') && has('sudo')) return howToGet([REDIS], machine);
   if (container)
-    return `run "${container} run --detach --publish 127.0.0.1:6379:6379 docker.io/valkey/valkey:8" with REDIS_URL=redis://127.0.0.1:6379 here`;
+    return `run "${container} run --detach --publish 127.0.0.1:6379:6379 docker.io/valkey/valkey:8 valkey-server --appendonly yes" and start again with REDIS_URL=redis://127.0.0.1:6379`;
   if (has('make') && has('cc') && has('curl'))
-    return `build it without root: "${FROM_SOURCE}", and set REDIS_SERVER="$PWD/redis-stable/src/redis-server"`;
+    return `build it without root: "${FROM_SOURCE}", and start again with REDIS_SERVER="$PWD/redis-stable/src/redis-server"`;
   return howToGet([REDIS], machine);
 }

@@ -25,7 +25,10 @@ export function canInstall({ find, isRoot }: Machine): boolean {
 
 /** What somebody has to do to get these tools on this machine. */
 export function howToGet(tools: readonly Tool[], machine = thisMachine): string {
-  if (machine.find('apt-get')) return `run "sudo ${installCommand(tools)}"`;
+  if (machine.find('apt-get'))
+    return machine.find('sudo')
+      ? `run "sudo ${installCommand(tools)}"`
+      : `as root, run "${installCommand(tools)}"`;
   return tools.map(({ elsewhere }) => elsewhere).join('; ');
 }
 

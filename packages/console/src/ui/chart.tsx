@@ -93,7 +93,8 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
     tzDate: (seconds) => uPlot.tzDate(new Date(Math.round(seconds * 1000)), isBars ? 'Etc/UTC' : timeZone()),
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 8, 0, 0],
+    // The last time on the axis needs room beyond the line.
+    padding: [8, 18, 0, 0],
     scales: {
       x: { time: true, ...(isBars ? { range: widen } : {}) },
       // With nothing above zero its ticks would be billionths.

@@ -55,7 +55,7 @@ function PickByTyping({ label, value, values, none, onChange }: PickProps) {
         onInput={type}
         list={list}
         placeholder={none ?? `One of ${count(values.length)}`}
-        mistake={isKnown || offered.length > 0 ? undefined : 'There is none of this name'}
+        mistake={isKnown || offered.length > 0 ? undefined : 'There is none with this name'}
       />
       <datalist id={list}>
         {offered.map((each) => (

@@ -59,6 +59,8 @@ export function explain(error: AdminError): string {
   if (error.code === 'unreachable') return 'The gateway does not answer. This page tries again by itself.';
   if (error.code === 'service_unavailable')
     return 'The gateway cannot reach its Redis at the moment. This page tries again by itself.';
+  if (error.status >= 500)
+    return `This could not be loaded: ${error.message} This page tries again by itself.`;
   return error.message;
 }
 

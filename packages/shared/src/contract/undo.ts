@@ -3,6 +3,7 @@
  * checked, allowed and recorded like any other change.
  */
 import type { AuditRecord } from './access.js';
+import { limitsInput } from './limits.js';
 import { classes } from './priority.js';
 import { routeSettings } from './route.js';
 import { isMap } from './structs.js';
@@ -35,8 +36,10 @@ function flat(state: unknown, at = '', found = new Map<string, string>()): Map<s
     for (const [name, value] of Object.entries(state)) {
       if (!UNTOLD.has(name)) flat(value, at === '' ? name : `${at}.${name}`, found);
     }
-  else if (state !== null && state !== undefined)
-    found.set(at, Array.isArray(state) ? state.join(', ') : String(state));
+  else if (Array.isArray(state)) {
+    // A list of nothing says nothing.
+    if (state.length > 0) found.set(at, state.join(', '));
+  } else if (state !== null && state !== undefined) found.set(at, String(state));
   return found;
 }
 
@@ -66,16 +69,10 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
       };
     case 'PUT /workspaces/{id}/limits':
     case 'PATCH /workspaces/{id}/limits':
-      if (old) return { method: 'PUT', path, body: old, words: 'sets the limits as they were' };
+      if (old) return patch(path, old, after, limitsInput.schema, 'sets back these limits:');
       break;
     case 'PATCH /workspaces/{id}':
-      if (old)
-        return {
-          method: 'PATCH',
-          path,
-          body: only(old, workspaceChange.schema),
-          words: 'gives the workspace its name, models and limits of before',
-        };
+      if (old) return patch(path, old, after, workspaceChange.schema, 'gives the workspace back its');
       break;
     case 'DELETE /workspaces/{id}':
       if (old)
@@ -88,12 +85,13 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
       break;
     case 'PATCH /keys/{id}':
       if (old)
-        return {
-          method: 'PATCH',
+        return patch(
           path,
-          body: only(old, { name: true, expires_at: true, ...classes }),
-          words: 'gives the key its name, end and priority of before',
-        };
+          old,
+          after,
+          { name: true, expires_at: true, ...classes },
+          'gives the key back its',
+        );
       break;
     case 'POST /workspaces/{id}/keys': {
       const id = isMap(after) ? after.id : undefined;
@@ -122,6 +120,23 @@ export function undoOf({ action, path, status, before, after }: AuditRecord): Un
     }
   }
   return { reason: 'This kind of change cannot be taken back here.' };
+}
+
+/** Puts back only what the change has changed: what somebody else has changed beside it since stays. */
+function patch(
+  path: string,
+  old: Readonly<Record<string, unknown>>,
+  after: unknown,
+  fields: object,
+  words: string,
+): Undo | { reason: string } {
+  const now = isMap(after) ? after : {};
+  const names = Object.keys(fields).filter(
+    (name) => JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null),
+  );
+  if (names.length === 0) return { reason: 'Nothing was changed.' };
+  const body = Object.fromEntries(names.map((name) => [name, old[name] ?? null]));
+  return { method: 'PATCH', path, body, words: `${words} ${names.join(', ')}` };
 }
 
 /** What a request may set of a state that is shown. */

@@ -130,7 +130,7 @@ export class KeyIssuer {
 
   async #find(id: string) {
     const found = await this.directory.findKeyById(id);
-    if (!found) throw new GatewayError('not_found', 'There is no key of this id.');
+    if (!found) throw new GatewayError('not_found', 'There is no key with this id.');
     return found;
   }
 
@@ -163,7 +163,7 @@ function stated({ priority, maxPriority }: KeyPriority): KeyPriority {
 }
 
 export function noWorkspace(): GatewayError {
-  return new GatewayError('not_found', 'There is no workspace of this id.');
+  return new GatewayError('not_found', 'There is no workspace with this id.');
 }
 
 function changedMeanwhile(): GatewayError {

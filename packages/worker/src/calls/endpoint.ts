@@ -32,7 +32,7 @@ export class Endpoint {
     const name = this.nameOf(model);
     // Servers read these as "here" and "above": the call would go to another path, with the provider's key.
     if (name === '.' || name === '..')
-      throw new GatewayError('model_not_found', 'There is no model of this name.', { param: 'model' });
+      throw new GatewayError('model_not_found', 'There is no model with this name.', { param: 'model' });
     return this.#chatPath.replace(MODEL, encodeURIComponent(name));
   }
 

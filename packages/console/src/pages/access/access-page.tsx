@@ -38,22 +38,24 @@ export function AccessPage() {
         </button>
       }
     >
-      <h2>Tokens</h2>
-      {!tokens.data && <Waiting polled={tokens} />}
-      {tokens.data?.data.length === 0 && (
-        <Empty title="There is no token yet.">
-          Whoever has ADMIN_TOKEN may do everything. Give each program a token of its own instead.
-        </Empty>
-      )}
-      {tokens.data && tokens.data.data.length > 0 && (
-        <Table
-          caption="Tokens"
-          columns={columns}
-          rows={tokens.data.data}
-          rowKey={({ id }) => id}
-          sortBy="name"
-        />
-      )}
+      <section aria-labelledby="tokens">
+        <h2 id="tokens">Tokens</h2>
+        {!tokens.data && <Waiting polled={tokens} />}
+        {tokens.data?.data.length === 0 && (
+          <Empty title="There is no token yet.">
+            Whoever has ADMIN_TOKEN may do everything. Give each program a token of its own instead.
+          </Empty>
+        )}
+        {tokens.data && tokens.data.data.length > 0 && (
+          <Table
+            caption="Tokens"
+            columns={columns}
+            rows={tokens.data.data}
+            rowKey={({ id }) => id}
+            sortBy="name"
+          />
+        )}
+      </section>
       {doing?.what === 'create' && (
         <TokenDialog workspaces={directory.data?.workspaces.map(({ id }) => id) ?? []} onClose={done} />
       )}

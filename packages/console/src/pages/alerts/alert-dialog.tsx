@@ -159,7 +159,7 @@ export function AlertDialog({ alert, directory, onClose }: AlertDialogProps) {
             Send nothing to {alert.webhook} any more
           </label>
         )}
-        <Field label="Name" value={name} onInput={setName} hint="For people. It may be left out" />
+        <Field label="Name" value={name} onInput={setName} hint="For people; optional" />
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="submit" class="primary" disabled={action.busy}>
@@ -184,7 +184,7 @@ function Saved({ onClose }: { onClose(): void }) {
   return (
     <div class="stack">
       <Notice tone="good">
-        It is looked at every ten seconds. “Send a test” shows whether a message arrives.
+        The gateway checks it every ten seconds. “Send a test” shows whether a message arrives.
       </Notice>
       <div class="dialog-end">
         <button type="button" class="primary" onClick={onClose}>

@@ -44,7 +44,7 @@ export function AlertsPage(_: { place: Place }) {
   return (
     <Page
       title="Alerts"
-      intro="What people want to be told of, by a webhook or by mail: once when it begins, and once when it is over."
+      intro="Each one tells you by webhook or mail, once when it begins and once when it is over."
       actions={
         mayChange && (
           <button type="button" class="primary" onClick={() => setDoing({ what: 'add' })}>

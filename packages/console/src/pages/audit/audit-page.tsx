@@ -62,10 +62,10 @@ export function AuditPage({ place }: { place: Place }) {
             onChange={(value) => changeQuery(place, { kind: value === 'changes' ? '' : value })}
           />
           <button type="button" onClick={() => save('csv')} disabled={action.busy}>
-            Save as CSV
+            Download CSV
           </button>
           <button type="button" onClick={() => save('jsonl')} disabled={action.busy}>
-            Save as JSON lines
+            JSON lines
           </button>
         </>
       }
@@ -90,7 +90,11 @@ export function AuditPage({ place }: { place: Place }) {
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {!newest.data && <Waiting polled={newest} />}
       {newest.data && rows.length === 0 && (
-        <Empty title={path + search === '' ? 'Nothing yet.' : 'No change fits.'} />
+        <Empty title={path + search === '' ? 'Nothing yet.' : 'No change matches.'}>
+          {path + search === ''
+            ? 'Whatever somebody changes or signs in to is recorded here.'
+            : 'Try fewer words.'}
+        </Empty>
       )}
       {rows.length > 0 && (
         <Table
@@ -122,8 +126,8 @@ export function AuditPage({ place }: { place: Place }) {
             newest.reload();
           }}
         >
-          This {restoring.undo.words}. It is checked and recorded like any change, and replaces what was
-          changed since <b>{moment(restoring.record.at)}</b>, too.
+          This {restoring.undo.words}. The change is of <b>{moment(restoring.record.at)}</b>. Putting it back
+          is checked and recorded like any change.
           <Differences before={restoring.record.after} after={restoring.record.before} />
         </Confirm>
       )}

@@ -135,7 +135,7 @@ export function BatchesPage({ place }: { place: Place }) {
             names it.
           </Empty>
         ) : (
-          <Empty title="No batch fits.">
+          <Empty title="No batch matches.">
             <a href={formatPlace({ page: 'batches' })}>Show all batches</a>
           </Empty>
         ))}

@@ -47,7 +47,7 @@ function All() {
   if (!all.data) return <Waiting polled={all} />;
   if (all.data.data.length === 0)
     return (
-      <Empty title="Nothing was compared yet.">
+      <Empty title="Nothing has been compared yet.">
         OpenAI and Anthropic export their costs as CSV or JSON. <code>sluice reconcile</code> takes such a
         file, too.
       </Empty>

@@ -66,7 +66,7 @@ export function KeysPage({ place }: { place: Place }) {
         </Empty>
       )}
       {workspaces.length > 0 && keys.length === 0 && (
-        <Empty title={search === '' ? 'No key here.' : 'No key fits.'}>
+        <Empty title={search === '' ? 'No key here.' : 'No key matches.'}>
           Issue one, and give it to a program that should call the gateway.
         </Empty>
       )}

@@ -53,7 +53,7 @@ export function LivePage({ place }: { place: Place }) {
         </form>
       )}
       {traffic.data ? <Figures traffic={traffic.data} isNow={!isOver} /> : <Waiting polled={traffic} />}
-      {traffic.data && <TrafficCharts traffic={traffic.data} />}
+      {traffic.data && traffic.data.requests > 0 && <TrafficCharts traffic={traffic.data} />}
       <Refusals time={time} />
       {traffic.data && <LiveRoutes routes={traffic.data.routes} />}
       <ProviderHistory time={time} />
@@ -158,7 +158,7 @@ function Figures({ traffic, isNow }: { traffic: TrafficReport; isNow: boolean })
         <Tile
           name="Refused"
           value={percent(refused, requests)}
-          note="by limits, budgets, or for mistakes of callers"
+          note="by limits or budgets, or for callers’ mistakes"
         />
         <Tile name="By fallback" value={percent(fallbacks, requests)} note={counted(fallbacks, 'request')} />
       </dl>

@@ -17,7 +17,7 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
     { id: 'since', label: 'Running since', cell: ({ started_at }) => moment(started_at) },
     {
       id: 'payloads',
-      label: 'Payloads',
+      label: 'Payload key',
       cell: ({ payload_key }) =>
         payload_key === null ? <Badge tone="bad">unencrypted</Badge> : <code>{payload_key}</code>,
     },

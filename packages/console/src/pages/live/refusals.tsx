@@ -35,7 +35,7 @@ function columns(nameOf: (keyId: string) => string): Column<RefusalCount>[] {
     {
       id: 'key',
       label: 'Key',
-      cell: ({ key_id }) => (key_id === null ? NOTHING : <span class="name">{nameOf(key_id)}</span>),
+      cell: ({ key_id }) => (key_id === null ? NOTHING : <span class="name nowrap">{nameOf(key_id)}</span>),
     },
     { id: 'requests', label: 'Requests', numeric: true, cell: ({ requests }) => count(requests) },
     { id: 'first', label: 'Since', cell: ({ first_at }) => moment(first_at) },

@@ -97,7 +97,7 @@ export function ModelsPage({ place }: { place: Place }) {
         </p>
       </form>
       {found.length === 0 ? (
-        <Empty title="Nothing fits.">Try fewer words, or another filter.</Empty>
+        <Empty title="No model matches.">Try fewer words, or another filter.</Empty>
       ) : (
         <Table caption="Models and their prices" columns={columns} rows={found} rowKey={({ key }) => key} />
       )}

@@ -40,7 +40,7 @@ export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange,
           list="playground-models"
         />
         <Field
-          label="Beside it"
+          label="Compare with"
           value={draft.other}
           onInput={set('other')}
           list="playground-models"

@@ -91,13 +91,19 @@ function keySource({ credentials, source, keys }: ProviderInfo) {
 }
 
 function FilePlace({ file: { path, line, taken_over } }: { file: NonNullable<ProviderInfo['file']> }) {
-  const place =
-    line === null ? 'there by default, without a line in gateway.yaml' : `line ${line} of ${path}`;
-  if (!taken_over) return <p class="muted small-print">Set up in the file: {place}.</p>;
+  const isDefault = line === null;
+  const place = `line ${line} of ${path}`;
+  if (!taken_over)
+    return (
+      <p class="muted small-print">
+        {isDefault ? 'There by default: gateway.yaml names no providers.' : `Set up in the file: ${place}.`}
+      </p>
+    );
   return (
     <Notice tone="info">
-      An added provider of this name waits. Take this one out of the file ({place}): the added one is in force
-      a second later, without a restart.
+      An added provider with this name waits.{' '}
+      {isDefault ? 'Name others in gateway.yaml' : `Take this one out of the file (${place})`}: the added one
+      is in force a second later, without a restart.
     </Notice>
   );
 }
@@ -110,16 +116,12 @@ function Load({ status }: { status: ProviderStatus }) {
       {count(active)} of {count(concurrency)} calls under way, {count(waiting)} of {count(max_backlog)}{' '}
       requests wait
       {parked > 0 && <>, {count(parked)} of them for a limit per minute</>}.
-      {change && (
-        <>
-          {' '}
-          The {count(concurrency)} are found: {concurrencyWords(change)}.
-        </>
-      )}
+      {change && <> The gateway found this limit of calls itself: {concurrencyWords(change)}.</>}
       {found.map(({ key, model, type, limit, reason, at }) => (
         <span key={`${key} ${model} ${type}`}>
           {' '}
-          {count(limit)} {TYPES[type]} of {model} a minute are found: {LIMIT_CHANGES[reason]} {ago(at)}.
+          It found a limit of {count(limit)} {TYPES[type]} a minute for {model}: {LIMIT_CHANGES[reason]}{' '}
+          {ago(at)}.
         </span>
       ))}
     </p>

@@ -92,7 +92,7 @@ export function ProviderDialog({ provider, takesOver, names, onClose, onDone }: 
               value={form.name}
               onInput={set('name')}
               mistake={shown(form.name, mistakes.name)}
-              hint="Routes name it so"
+              hint="The name that routes use"
             />
           )}
           {form.preset === OTHER && (

@@ -29,7 +29,7 @@ export function requestColumns(place: Place, keyName: (id: string) => string): C
       cell: ({ workspace, key_id }) => (
         <>
           {workspace}
-          <span class="under">{keyName(key_id)}</span>
+          <span class="under nowrap">{keyName(key_id)}</span>
         </>
       ),
     },

@@ -71,8 +71,8 @@ function One({ id, keyName, onCompare }: OneProps) {
         <Details request={found.data} keyName={keyName} />
       ) : found.error?.status === 404 ? (
         <Notice tone="warn">
-          The log has no request of this id. It may have been dropped because the log is full. A replay of an
-          Idempotency-Key is not in the log either: the request that it repeats is.
+          The log has no request with this id. It may have been dropped because the log is full. A replay of
+          an Idempotency-Key is not in the log either: the request that it repeats is.
         </Notice>
       ) : (
         <Waiting polled={found} />

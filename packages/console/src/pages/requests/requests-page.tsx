@@ -72,7 +72,7 @@ export function RequestsPage({ place }: { place: Place }) {
           : isLive
             ? 'Newest first; updates by itself.'
             : isOver
-              ? 'Newest first, of a time that is over.'
+              ? 'Newest first, in the chosen time.'
               : 'Newest first; paused.'
       }
       actions={
@@ -148,7 +148,7 @@ export function RequestsPage({ place }: { place: Place }) {
 function NoRequests({ filtered }: { filtered: boolean }) {
   if (filtered)
     return (
-      <Empty title="No request fits these filters.">
+      <Empty title="No request matches these filters.">
         <a href={formatPlace({ page: 'requests' })}>Show all requests</a>
       </Empty>
     );

@@ -81,7 +81,7 @@ export function EntryRow({
             mistake={entry.model === '' && !isTried ? undefined : mistakeOf('model')}
             hint={
               isUnpriced
-                ? 'The registry has no model of this name. Check the name, or set a price.'
+                ? 'The registry has no model with this name. Check the name, or set a price.'
                 : undefined
             }
           />

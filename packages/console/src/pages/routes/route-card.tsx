@@ -57,7 +57,7 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           </a>
           {may('admin', workspace) && (
             <>
-              {' '}
+              {' · '}
               <a
                 href={formatPlace({
                   page: 'audit',

@@ -72,7 +72,7 @@ export function RouteDialog({
   const mistakes = mistakesOf(form, names);
   const taken =
     isNew && routes.some(({ workspace, id }) => workspace === form.workspace && id === form.alias);
-  if (taken) mistakes.set('alias', 'There is a route of this name; edit that one');
+  if (taken) mistakes.set('alias', 'There is a route with this name; edit that one');
   const now = routes.find(({ workspace, id }) => workspace === first.workspace && id === first.alias);
   const isNewest = now !== undefined && isSame(base, now);
   const isStale = !isNew && !action.busy && !isNewest;
@@ -185,7 +185,7 @@ export function RouteDialog({
           <Notice tone="warn">
             {now
               ? 'Somebody has changed this route since you opened it; saving replaces what they did.'
-              : 'Somebody has deleted this route since you opened it; saving makes it anew.'}
+              : 'Somebody has deleted this route since you opened it; saving creates it again.'}
           </Notice>
         )}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}

@@ -105,7 +105,7 @@ export function RoutesPage({ place }: { place: Place }) {
       {!directory.data && <Waiting polled={directory} />}
       {directory.data && !live.data && <Waiting polled={live} />}
       {directory.data && routes.length === 0 && (
-        <Empty title={all.length === 0 ? 'No route yet.' : 'No route fits.'}>
+        <Empty title={all.length === 0 ? 'No route yet.' : 'No route matches.'}>
           Callers can still ask for model ids directly, without any fallback.
         </Empty>
       )}

@@ -23,7 +23,7 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
     { id: 'spent', label: 'Spent', numeric: true, cell: ({ spent_usd }) => usd(spent_usd) },
     {
       id: 'estimated',
-      label: 'Estimated, without a bill',
+      label: 'Estimated',
       numeric: true,
       cell: ({ estimated_usd }) => (Number(estimated_usd) === 0 ? '' : usd(estimated_usd)),
     },

@@ -85,7 +85,7 @@ function SpendOfAll({ place }: { place: Place }) {
     <Page
       title="Spend"
       intro={
-        spend.data ? `${spend.data.from} to ${spend.data.to}, days of ${spend.data.time_zone}.` : undefined
+        spend.data ? `${spend.data.from} to ${spend.data.to}, days in ${spend.data.time_zone}.` : undefined
       }
       actions={
         <>

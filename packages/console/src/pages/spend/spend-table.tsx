@@ -68,7 +68,7 @@ export function SpendTable({ rows, others, groups, total, by, statementOf }: Spe
     { id: 'cost', label: 'Cost', numeric: true, cell: (row) => usd(row.cost), sort: (row) => row.cost },
     {
       id: 'estimated',
-      label: 'Estimated, without a bill',
+      label: 'Estimated',
       numeric: true,
       cell: (row) =>
         row.unknown_bills === 0 ? '' : `${usd(row.estimated)} for ${counted(row.unknown_bills, 'call')}`,

@@ -38,7 +38,7 @@ export function StatementPage({ workspace, place }: { workspace: string; place: 
   return (
     <Page
       title={`Statement of ${workspace}, ${month}`}
-      intro={data && `Days of ${data.time_zone}. ${summary(data.total)}`}
+      intro={data && `Days in ${data.time_zone}. ${summary(data.total)}`}
       actions={
         <>
           <a class="button" href={formatPlace({ page: 'spend' })}>
@@ -146,7 +146,7 @@ function Months({ months, workspace, tz }: { months: BudgetMonth[]; workspace: s
     { id: 'spent', label: 'Spent', numeric: true, cell: ({ spent_usd }) => usd(spent_usd) },
     {
       id: 'estimated',
-      label: 'Estimated, without a bill',
+      label: 'Estimated',
       numeric: true,
       cell: ({ estimated_usd }) => (Number(estimated_usd) === 0 ? '' : usd(estimated_usd)),
     },

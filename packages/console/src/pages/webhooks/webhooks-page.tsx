@@ -16,11 +16,10 @@ import { WebhookDialog } from './webhook-dialog.js';
 const EVERY_MS = 5_000;
 const SLOWLY_MS = 60_000;
 
-type Doing = { what: 'add' } | { what: 'remove'; webhook: WebhookView };
-
 export function WebhooksPage(_: { place: Place }) {
   const may = useMay();
   const [chosen, setChosen] = useState('');
+  const [adding, setAdding] = useState(false);
   const directory = usePoll('workspaces', SLOWLY_MS, (client, signal) =>
     client.get<DirectoryOverview>('/directory?keys=false', signal),
   );
@@ -32,6 +31,13 @@ export function WebhooksPage(_: { place: Place }) {
     <Page
       title="Webhooks"
       intro="Addresses that are told how batches and requests in the background ended, and what was sent to them."
+      actions={
+        workspace !== undefined && (
+          <button type="button" class="primary" onClick={() => setAdding(true)}>
+            Add a webhook
+          </button>
+        )
+      }
     >
       {!directory.data && <Waiting polled={directory} />}
       {directory.data && workspaces.length === 0 && <Empty title="There is no workspace to show." />}
@@ -40,13 +46,21 @@ export function WebhooksPage(_: { place: Place }) {
           <Pick label="Workspace" value={workspace} values={workspaces} onChange={setChosen} />
         </div>
       )}
-      {workspace !== undefined && <Webhooks key={workspace} workspace={workspace} />}
+      {workspace !== undefined && (
+        <Webhooks key={workspace} workspace={workspace} isAdding={adding} onAdded={() => setAdding(false)} />
+      )}
     </Page>
   );
 }
 
-function Webhooks({ workspace }: { workspace: string }) {
-  const [doing, setDoing] = useState<Doing | undefined>();
+interface WebhooksProps {
+  workspace: string;
+  isAdding: boolean;
+  onAdded(): void;
+}
+
+function Webhooks({ workspace, isAdding, onAdded }: WebhooksProps) {
+  const [removing, setRemoving] = useState<WebhookView | undefined>();
   const webhooks = usePoll(`webhooks ${workspace}`, EVERY_MS, (client, signal) =>
     client.get<List<WebhookView>>(path`/workspaces/${workspace}/webhooks`, signal),
   );
@@ -59,10 +73,6 @@ function Webhooks({ workspace }: { workspace: string }) {
       await client.send('POST', place);
       deliveries.reload();
     });
-  const done = () => {
-    setDoing(undefined);
-    webhooks.reload();
-  };
   return (
     <>
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
@@ -76,17 +86,12 @@ function Webhooks({ workspace }: { workspace: string }) {
           columns={webhookColumns(
             action.busy,
             ({ id }) => post(path`/workspaces/${workspace}/webhooks/${id}/test`),
-            (webhook) => setDoing({ what: 'remove', webhook }),
+            setRemoving,
           )}
           rows={webhooks.data.data}
           rowKey={({ id }) => id}
         />
       )}
-      <div class="actions">
-        <button type="button" class="primary" onClick={() => setDoing({ what: 'add' })}>
-          Add a webhook
-        </button>
-      </div>
       {deliveries.error && !deliveries.data && <Waiting polled={deliveries} />}
       {deliveries.data && deliveries.data.data.length > 0 && (
         <section aria-labelledby="deliveries">
@@ -101,18 +106,29 @@ function Webhooks({ workspace }: { workspace: string }) {
           />
         </section>
       )}
-      {doing?.what === 'add' && <WebhookDialog workspace={workspace} onClose={done} />}
-      {doing?.what === 'remove' && (
+      {isAdding && (
+        <WebhookDialog
+          workspace={workspace}
+          onClose={() => {
+            onAdded();
+            webhooks.reload();
+          }}
+        />
+      )}
+      {removing && (
         <Confirm
           title="Remove the webhook?"
           verb="Remove the webhook"
           work={async (client) =>
-            void (await client.send('DELETE', path`/workspaces/${workspace}/webhooks/${doing.webhook.id}`))
+            void (await client.send('DELETE', path`/workspaces/${workspace}/webhooks/${removing.id}`))
           }
-          onClose={() => setDoing(undefined)}
-          onDone={done}
+          onClose={() => setRemoving(undefined)}
+          onDone={() => {
+            setRemoving(undefined);
+            webhooks.reload();
+          }}
         >
-          Nothing is sent to <code>{doing.webhook.url}</code> any more, not even what waits.
+          Nothing is sent to <code>{removing.url}</code> any more, not even what waits.
         </Confirm>
       )}
     </>

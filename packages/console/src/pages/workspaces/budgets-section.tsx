@@ -82,6 +82,7 @@ export function BudgetsSection({
 }: BudgetsProps) {
   return (
     <>
+      {budgets.length === 0 && <p class="muted">None beside the monthly one.</p>}
       <ul class="plain">
         {budgets.map((budget) => (
           <li key={budgetWords(budget)}>

@@ -35,8 +35,8 @@ export function LimitsSection({ limits }: { limits: LimitsInUse }) {
         {limits.time_zone !== null && <Fact name="Time zone of budgets">{limits.time_zone}</Fact>}
         {words.map(([name, limit, note]) => (
           <Fact key={name} name={name}>
-            {limit === null ? <span class="muted">no limit</span> : count(limit)}{' '}
-            {note !== '' && <span class="muted">{note}</span>}
+            {limit === null ? <span class="muted">no limit</span> : count(limit)}
+            {note !== '' && <span class="muted">, {note}</span>}
           </Fact>
         ))}
       </dl>

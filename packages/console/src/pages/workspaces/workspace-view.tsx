@@ -43,7 +43,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
     return (
       <Page title={id}>
         {directory.data ? (
-          <Empty title="There is no workspace of this id.">
+          <Empty title="There is no workspace with this id.">
             <a href="#/workspaces">All workspaces</a>
           </Empty>
         ) : (

@@ -66,7 +66,7 @@ function WorkspaceList({ place, directory }: { place: Place; directory: Director
       )}
       {!directory.data && <Waiting polled={directory} />}
       {directory.data && found.length === 0 && (
-        <Empty title={search === '' ? 'There is no workspace yet.' : 'No workspace fits.'}>
+        <Empty title={search === '' ? 'There is no workspace yet.' : 'No workspace matches.'}>
           Create one for each team or application that should call the gateway.
         </Empty>
       )}
