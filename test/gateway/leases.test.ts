@@ -119,6 +119,27 @@ test('a limit per minute is used up by all shards together, and not exceeded', a
   t.true(taken > 1_900 && taken <= 2_050, `${taken}`);
 });
 
+test('a limit that the provider announces is one limit for all shards', async (t) => {
+  const announced = { of: () => ({ r: { limit: 20, windowMs: 60_000 } }) };
+  const cell = new ShardedCell(bench.redis, 4, {}, announced);
+  t.teardown(() => cell.close());
+  for (const shard of cell.shards) await addMany(shard, 8);
+  const of = async (shard: Shard) => {
+    const [[id = '', lent = 0] = []] = Object.entries((await shard.granted()).limits);
+    const used = await shard.reserved(id);
+    return { used, most: Math.max(lent, used) };
+  };
+  for (let i = 0; i < 12; i++) {
+    for (const shard of cell.shards) {
+      await shard.take();
+      await cell.ask(shard);
+      t.true((await cell.sum(async (each) => (await of(each)).most)) <= 20);
+    }
+  }
+  t.true(cell.shards.every(({ running }) => running.length > 0));
+  t.true((await cell.sum(async (each) => (await of(each)).most)) >= 16);
+});
+
 test('what a shard has used of a minute is not lent to others', async (t) => {
   const cell = cellOf(t, { limits: { tokensPerMinute: 1_000, models: [] } }, 2);
   const [first, second] = [shardOf(cell, 0), shardOf(cell, 1)];

@@ -840,6 +840,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'gateway/fewer-shards',
+    file: 'packages/admin/src/moves/lua/add-to-ledger.lua',
+    from: "if redis.call('SADD', marksKey, mark) == 0 then return 0 end",
+    to: "redis.call('SADD', marksKey, mark)",
+  },
+  {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'plan.withoutFlex = true;\n            return now;\n        }\n        const isFlexTrouble',

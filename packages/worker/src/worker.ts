@@ -42,7 +42,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { live, logger } = options;
   const connections = await connect(options);
   const names = controlNames(options.cell);
-  await requireShards(connections.redis, names, options.shards);
+  await requireShards(connections.redis, names, options);
   const added = new AddedProviders(connections.redis, names, new Payloads(options.payloadKeys));
   const takeUpAdded = async () => {
     if (live.config.access.addProviders) await added.takeUp(live, true);

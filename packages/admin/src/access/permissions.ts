@@ -95,6 +95,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /reload': may('operator', 'gateway'),
   'GET /shards': may('viewer', 'gateway'),
   'PATCH /shards/{shard}': may('admin', 'gateway'),
+  'DELETE /shards/{shard}': may('admin', 'gateway'),
   'GET /providers': may('viewer', 'somewhere'),
   // A provider is an address to which prompts are sent.
   'PUT /providers/{provider}': may('admin', 'gateway'),

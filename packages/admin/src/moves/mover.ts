@@ -24,6 +24,7 @@ import type { Redis } from 'ioredis';
 import type { AdminShard } from '../shards.js';
 import { type CopiedAnswers, copyAnswersAhead, copyBelongings, dropBelongings } from './belongings.js';
 import { FencedShard, Superseded } from './fenced.js';
+import { bringLedger, dropLog } from './retire-shard.js';
 import { UnderWay } from './under-way.js';
 
 export const RESUME_EVERY_MS = 2_000;
@@ -91,6 +92,38 @@ export class Mover {
         throw new GatewayError('conflict', 'Another process moves the workspace.', { retryAfterMs: 1_000 });
       throw error;
     });
+  }
+
+  /** Brings what is left in a shard without workspaces to the first one, except for its log, which is removed. */
+  async retire(shard: number): Promise<void> {
+    const { clock } = this.parts;
+    if (shard === FIRST_SHARD)
+      throw new GatewayError('conflict', 'Shard 0 has what all shards share. A gateway needs it.');
+    await this.#lead(`/${shard}`, 0, async () => {
+      const given = this.#shard(shard);
+      await this.#requireEmpty(given);
+      await bringLedger(given, this.#shard(FIRST_SHARD), this.parts.names, clock.now());
+      await dropLog(given, clock.now());
+    });
+  }
+
+  async #requireEmpty({ id, redis, names, queue }: MoverShard): Promise<void> {
+    const { directory, providers } = this.parts;
+    const workspaces = (await directory.listWorkspaces()).filter(
+      ({ shard = FIRST_SHARD, move }) => shard === id || move?.from === id || move?.to === id,
+    );
+    const refuse = (what: string) => {
+      throw new GatewayError('conflict', `Shard ${id} ${what}.`);
+    };
+    if (workspaces.length > 0) refuse(`has ${count(workspaces, 'workspace')}, such as ${workspaces[0]?.id}`);
+    if (!(await directory.closedShards()).has(id)) refuse('may get new workspaces. Close it first');
+    const underWay = [
+      (await queue.listJobs([...providers.keys()])).length,
+      await redis.zcard(names.providerBatches),
+      await redis.zcard(names.activeBatches),
+      await redis.hlen(names.refusals),
+    ];
+    if (underWay.some((each) => each > 0)) refuse('still ends what was begun there. Try again in a minute');
   }
 
   /** Goes on with moves whose process has died. */

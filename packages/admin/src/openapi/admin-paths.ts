@@ -469,6 +469,12 @@ export const adminPaths: Paths = guarded({
       requestBody: s.body(c.shardChange),
       responses: { '200': s.json('Changed.', c.shard), ...s.errors(...unreadable, 'not_found') },
     },
+    delete: {
+      summary:
+        'Remove the log of a shard without workspaces, and bring its spend to shard 0, so that there can be fewer.',
+      parameters: [s.inPath('shard', 'Number of a shard.')],
+      responses: { '200': s.json('Nothing is left in it.', c.shard), ...s.errors('not_found', 'conflict') },
+    },
   },
   '/reload': {
     post: {

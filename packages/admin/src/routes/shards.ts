@@ -20,7 +20,7 @@ export interface ShardFigures {
 
 export interface ShardRouteParts {
   directory: Directory;
-  mover: Pick<Mover, 'move' | 'resume'>;
+  mover: Pick<Mover, 'move' | 'resume' | 'retire'>;
   /** Of each shard, in their order. Undefined for one that is away. */
   readShards(): Promise<(ShardFigures | undefined)[]>;
   requestTimes: Pick<GatewayConfig['request'], 'deadlineMs'>;
@@ -65,6 +65,13 @@ export function addShardRoutes(
     noteChange(ctx, { before: { open: before.open }, after: { open } });
     await directory.openShard(before.shard, open);
     ctx.body = { ...before, open } satisfies Shard;
+  });
+
+  router.delete('/shards/:shard', async (ctx) => {
+    const found = (await list()).find(({ shard }) => String(shard) === ctx.params.shard);
+    if (!found) throw new GatewayError('not_found', 'There is no such shard.');
+    await mover.retire(found.shard);
+    ctx.body = found;
   });
 
   router.post('/workspaces/:id/move', readBody, async (ctx) => {

@@ -35,6 +35,7 @@ import { RequestTally } from './request-tally.js';
 import { SharedGauges } from './shared-gauges.js';
 
 export interface CellOptions {
+  redisUrl: string;
   cell: string;
   /** How many shards the cell has. */
   shards: number;
@@ -59,7 +60,7 @@ export async function createCell(options: CellOptions, connections: readonly [Re
   const { payloads, digests } = readSecrets(options);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);
-  await requireShards(redis, names, options.shards);
+  await requireShards(redis, names, options);
   const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
   const takeUpAdded = async () => added?.takeUp(live, false);
   await takeUpAdded();

@@ -71,20 +71,28 @@ export function addShardCommands(program: Command, cli: Cli): void {
       shards
         .command('empty')
         .description(
-          'Move all workspaces of a shard to the others, one after the other, and give it no new ones. None of their calls fails. Log and spend of the time before stay there.',
+          'Move all workspaces of a shard to the others, one after the other, and give it no new ones. None of their calls fails. Log and spend of the time before stay there, unless it is given up.',
         )
         .argument('<shard>', 'number of the shard', parseShard),
-    ).option('-y, --yes', 'do not ask'),
+    )
+      .option(
+        '--give-up',
+        'then bring its spend to shard 0 and remove its log, so that SLUICE_SHARDS can be lowered',
+      )
+      .option('-y, --yes', 'do not ask'),
     'shards empty 7',
-    'shards empty 7 --yes',
-  ).action(async (shard: number, { yes, ...options }: MoveOptions & { yes?: boolean }) => {
+    'shards empty 7 --give-up --yes',
+  ).action(async (shard: number, { yes, giveUp, ...options }: EmptyOptions) => {
     const { shards, open, workspaces } = await readShards(cli);
     if (!shards.includes(shard)) throw new CliError(`there is no shard ${shard}`);
     const others = open.filter((each) => each !== shard);
     if (others.length === 0) throw new CliError('there is no other shard that is open');
-    await cli.confirm(`Emptying shard ${shard}`, yes);
+    await cli.confirm(`Emptying shard ${shard}${giveUp ? ', and removing its log,' : ''}`, yes);
     await cli.admin.send<Shard>('PATCH', path`/shards/${String(shard)}`, { open: false });
     await run(cli, planEmpty([...others, shard], workspaces, shard), options, true);
+    if (!giveUp) return;
+    await cli.admin.send<Shard>('DELETE', path`/shards/${String(shard)}`);
+    cli.note(`Nothing is left in shard ${shard}.`);
   });
 
   withExamples(
@@ -99,6 +107,7 @@ export function addShardCommands(program: Command, cli: Cli): void {
   });
 }
 
+type EmptyOptions = MoveOptions & { yes?: boolean; giveUp?: boolean };
 type Homes = ReadonlyMap<string, number>;
 
 async function readShards(cli: Cli): Promise<{ shards: number[]; open: number[]; workspaces: Homes }> {

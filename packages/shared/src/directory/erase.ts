@@ -1,16 +1,13 @@
 /** Erases what Redis has of a workspace beside its record, keys and routes. */
 import type { Redis } from 'ioredis';
-import { dayOf } from '../calendar.js';
 import { LISTED_STATUSES } from '../contract/completion.js';
+import { ledgerDays } from '../queue/ledger-days.js';
 import { type ControlNames, FILE_PURPOSES, type ShardNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Counts of refusals expire after two days. */
 const REFUSAL_HOURS = 49;
-/** Ledgers older than this are not searched. */
-const LEDGER_DAYS = 5 * 366;
 
 /** Erases reservations, spend, kept answers, webhooks, files and batches, so that a new workspace of this id starts clean. */
 export async function eraseState(redis: Redis, names: ShardNames, workspace: string): Promise<void> {
@@ -147,10 +144,8 @@ async function eraseLog(redis: Redis, names: ShardNames, workspace: string): Pro
 }
 
 async function eraseLedger(redis: Redis, names: ShardNames, workspace: string, now: number): Promise<number> {
-  const days = Array.from({ length: LEDGER_DAYS }, (_, i) => names.ledger(dayOf(now - i * DAY_MS)));
   const rows = new Set<string>();
-  const exists = await Promise.all(days.map((day) => redis.exists(day)));
-  for (const day of days.filter((_, i) => exists[i] === 1)) {
+  for (const day of (await ledgerDays(redis, names, now)).map(names.ledger)) {
     for (const column of await eraseFields(redis, day, `[[]"${workspace}",*`))
       rows.add(`${day} ${column.slice(0, column.lastIndexOf(':'))}`);
   }

@@ -81,6 +81,8 @@ export interface ControlNames {
   shardCount: string;
   /** The shards that get no new workspaces. */
   closedShards: string;
+  /** What of the ledger of a shard that is given up is in that of the first shard, while it is brought there. */
+  ledgerMarks(shard: number): string;
   /** Counts the attempts to move a workspace to another shard. Each has a number of its own. */
   moveCount: string;
   /** Held by the process that moves the workspace. */
@@ -271,6 +273,7 @@ export function controlNames(cell: string): ControlNames {
     processes: `${prefix}:processes`,
     shardCount: `${prefix}:queue:shard-count`,
     closedShards: `${prefix}:closed-shards`,
+    ledgerMarks: (shard) => `${prefix}:ledger-marks:${shard}`,
     moveCount: `${prefix}:move-count`,
     moveLease: (workspace) => `${prefix}:move-lease:${workspace}`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
