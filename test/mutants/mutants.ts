@@ -674,7 +674,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/move-fence',
     file: 'packages/shared/src/queue/lua/parts/add.lua',
-    from: "if fenceKey and string.sub(redis.call('GET', fenceKey) or '', -6) == 'closed' then",
+    from: 'if hasLeft then',
     to: 'if false then',
   },
   {

@@ -12,7 +12,7 @@ import { REPOSITORY } from '../helpers/all-in-one.js';
 
 /** What Redis offers to a script and the scripts use. */
 const GLOBALS = [
-  ...['redis', 'cjson', 'KEYS', 'ARGV', 'string', 'math', 'next', 'table', 'tostring'],
+  ...['redis', 'cjson', 'cmsgpack', 'KEYS', 'ARGV', 'string', 'math', 'next', 'table', 'tostring'],
   ...['ipairs', 'pairs', 'tonumber', 'unpack'],
 ];
 const CONSTANT = /^[A-Z][A-Z\d_]+$/;

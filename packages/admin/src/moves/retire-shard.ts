@@ -1,8 +1,8 @@
 /** Takes from a shard what is left when its workspaces have moved away, so that the cell can do without it. */
 import { GatewayError } from '@sluice/shared/errors';
-import { ledgerDays } from '@sluice/shared/queue/ledger-days';
 import { ARCHIVE_GROUP } from '@sluice/shared/queue/log-trim';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
+import { ledgerDays } from '@sluice/shared/redis/ledger-days';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { ShardKeys } from '@sluice/shared/redis/shard';
 

@@ -1,8 +1,8 @@
 /** Erases what Redis has of a workspace beside its record, keys and routes. */
 import type { Redis } from 'ioredis';
 import { LISTED_STATUSES } from '../contract/completion.js';
-import { ledgerDays } from '../queue/ledger-days.js';
 import { type ControlNames, FILE_PURPOSES, type ShardNames } from '../redis/key-names.js';
+import { ledgerDays } from '../redis/ledger-days.js';
 
 const AT_ONCE = 250;
 const HOUR_MS = 3_600_000;

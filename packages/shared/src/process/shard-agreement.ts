@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { ledgerDays } from '../queue/ledger-days.js';
 import { RedisClock } from '../redis/clock.js';
 import { connectShards } from '../redis/connect-shards.js';
 import type { ControlNames } from '../redis/key-names.js';
+import { ledgerDays } from '../redis/ledger-days.js';
 import { connectPatiently, waitForRedis } from '../redis/redis.js';
 import { loadScript } from '../redis/script.js';
 import { namesOfShard, type ShardKeys } from '../redis/shard.js';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
-import type { ShardNames } from '../redis/key-names.js';
+import type { ShardNames } from './key-names.js';
 
 const DAY_MS = 24 * 3_600_000;
 /** Ledgers older than this are not searched. */
