@@ -12,6 +12,7 @@ import { until } from '../helpers/until.js';
 
 const PER_SECOND = 10;
 const SUBJECT = ['openai', '', 'gpt-4o-mini'] as const;
+const REFUSED: RefusedCall = { named: undefined, amount: 1, sentAt: 0, toldMs: 0, isCounted: true };
 
 let gateway: Gateway;
 let bench: SettleBench;
@@ -55,8 +56,8 @@ test('a limit that is kept in each second is found by its refusals, and every ca
 });
 
 /** The clock is the test's. Redis' own is read by the script, so moments are given as distances from now. */
-function learner({ names }: Cell, type: 'r' | 't' = 'r') {
-  const clock = { now: () => Date.now() } as ConstructorParameters<typeof FoundRates>[2];
+function learner({ names }: Cell, type: 'r' | 't' = 'r', now = () => Date.now()) {
+  const clock = { now } as ConstructorParameters<typeof FoundRates>[2];
   const announced = new AnnouncedLimits(bench.redis, names, clock);
   const found = new FoundRates(bench.redis, names, clock, announced);
   const field = foundField(SUBJECT, type);
@@ -65,14 +66,7 @@ function learner({ names }: Cell, type: 'r' | 't' = 'r') {
     announced,
     found,
     refuse: (call: Partial<RefusedCall> = {}) =>
-      found.refused(SUBJECT, type, {
-        named: undefined,
-        amount: 1,
-        sentAt: Date.now() + 1_000,
-        toldMs: 0,
-        isCounted: true,
-        ...call,
-      }),
+      found.refused(SUBJECT, type, { ...REFUSED, sentAt: Date.now() + 1_000, ...call }),
     /** So many calls have passed so long ago. */
     async pass(calls: number, agoMs: number) {
       await bench.redis.hset(window, String(Math.floor((Date.now() - agoMs) / SLOT_MS)), calls);
@@ -279,6 +273,14 @@ test('a limit that is found with a minute used up waits for that minute, by the 
   await logCalls(little, 200, 30_000);
   await other.refuse({ named: 600, isCounted: false });
   t.is((await other.window()).s, undefined, 'it is kept in less than a minute, or others use it');
+
+  const still = await bench.cell();
+  const now = Date.now();
+  const many = learner(still, 'r', () => now);
+  await logCalls(still, 500, 30_000);
+  await many.found.refused(['openai', '', 'gpt-4o'], 'r', { ...REFUSED, named: 600 });
+  await many.refuse({ named: 600, isCounted: false });
+  t.is((await many.window()).s, undefined, 'the log is read once in a second');
 
   const tokens = await bench.cell();
   const counted = learner(tokens, 't');

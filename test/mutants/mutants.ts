@@ -408,6 +408,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'false',
   },
   {
+    test: 'gateway/found-concurrency',
+    file: 'packages/worker/src/calls/slot-limits.ts',
+    from: 'this.#of(provider).limit <= 1',
+    to: 'false',
+  },
+  {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/learn-rate.lua',
     from: 'tonumber(told)',

@@ -89,8 +89,8 @@ export class AnnouncedLimits {
    * used up. 0: there is no such limit.
    */
   waitedForUntil(provider: string, model: string): number {
-    const rates = this.of(provider, '', model);
-    if (!rates) return 0;
+    if (this.#found.size === 0) return 0;
+    const rates = this.of(provider, '', model) ?? {};
     const ends = Object.values(rates).map(({ found }) => (found?.since ? found.since + MINUTE_MS : 0));
     return Math.max(0, ...ends);
   }

@@ -28,6 +28,8 @@ const LEAST_USED = 0.5;
 /** A call has arrived when it is answered, or after this time (parts/rates.lua). */
 const ARRIVAL_MS = 2_000;
 const WINDOW_TTL_MS = 125_000;
+/** A provider may refuse calls of many models at once. The log is not read for each of them. */
+const READ_EVERY_MS = 1_000;
 
 export interface RefusedCall {
   /** What the refusal names, per minute. Undefined: nothing. */
@@ -45,6 +47,9 @@ export interface RefusedCall {
 export type Learned = 'unknown' | 'new' | 'held';
 
 export class FoundRates {
+  /** When the log was read last. */
+  #readAt = Number.NEGATIVE_INFINITY;
+
   constructor(
     private readonly redis: Redis,
     private readonly names: Pick<ControlNames, 'announcedLimits'> & ShardNames,
@@ -86,8 +91,10 @@ export class FoundRates {
   async #fill(subject: RateSubject, type: BucketType, limit: number): Promise<void> {
     const [provider, key, model] = subject;
     // The log does not name the keys of a pool.
-    if (key !== '') return;
-    const from = String(Math.floor(this.clock.now() - MINUTE_MS));
+    const now = this.clock.now();
+    if (key !== '' || Math.abs(now - this.#readAt) < READ_EVERY_MS) return;
+    this.#readAt = now;
+    const from = String(Math.floor(now - MINUTE_MS));
     const entries = await this.redis.xrevrange(this.names.requestLog, '+', from, 'COUNT', MOST_READ);
     const slots = new Map<number, number>();
     let used = 0;
