@@ -6,6 +6,7 @@ import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';
+import { whileIdle } from '@sluice/shared/process/repeat-every';
 import { within } from '@sluice/shared/process/within';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { connectShards } from '@sluice/shared/redis/connect-shards';
@@ -22,7 +23,8 @@ import { Spill } from './spill.js';
 import { Upkeep } from './upkeep.js';
 import { EntryWriter } from './write-entries.js';
 
-const WRITE_EVERY_MS = 1_000;
+/** Entries stay in Redis until they are written, so that nobody misses those of an idle process meanwhile. */
+const WRITE_EVERY = whileIdle(5_000, 1_000);
 const UPKEEP_EVERY_MS = 5_000;
 const STATEMENT_MS = 60_000;
 const CLOSE_MS = 5_000;
@@ -107,7 +109,7 @@ export function startArchive(
       );
       return next;
     };
-    chores.every(WRITE_EVERY_MS, i === 0 ? 'archive' : `archive of shard ${shards[i]?.id}`, write, false);
+    chores.every(WRITE_EVERY, i === 0 ? 'archive' : `archive of shard ${shards[i]?.id}`, write, false);
   }
   chores.every(UPKEEP_EVERY_MS, 'upkeep of the archive', () => upkeep.work(), false);
   chores.every(UPKEEP_EVERY_MS, 'copy of adjustments', () => copier.work(), false);
