@@ -21,6 +21,8 @@ const BRIEFLY = 'take two seconds';
 const BRIEFLY_MS = 2_000;
 /** A killed worker's calls have ended at another one. A call that two kills hit is answered with 502, as it should be. */
 const TAKEN_OVER_MS = 15_000;
+/** What the balancer does when a process dies with a call: on a connection that it uses again it closes the caller's, too. */
+const LOST_BY_BALANCER = ['502 of the balancer', 'socket hang up', 'read ECONNRESET'];
 const LINE = 'take a second';
 const LINE_MS = 1_000;
 /** Enough to have some on each of three masters. */
@@ -44,6 +46,7 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     await tellOfNoWorkers(stack, tell);
     answerSlowly(stack);
     await killWorkers(stack, callers, tell);
+    await killApi(stack, callers, tell);
     await sendLargeBodies(stack, callers, tell);
     await upgrade(stack, callers, tell);
     answerSlowly(stack);
@@ -144,6 +147,33 @@ async function killWorkers(stack: Stack, callers: Callers, tell: Tell): Promise<
     `kill -9 of three workers in turn, ${CALLS_A_SECOND} calls a second of ${BRIEFLY_MS / 1_000} s`,
     toWords(account),
     hasNoneFailed(account),
+  );
+}
+
+/** The callers of a process that is killed hear it from the balancer. What it had accepted is run and booked all the same. */
+async function killApi(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  const [id = ''] = stack.ids('api');
+  const account = await callers.sendEverySecond(CALLS_A_SECOND, chat(BRIEFLY), async () => {
+    await new Promise((resolve) => setTimeout(resolve, 2 * BRIEFLY_MS));
+    await stack.dockerBeside('kill', '--signal', 'KILL', id);
+    await stack.dockerBeside('start', id);
+    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy');
+  });
+  await until('nothing is under way', async () => {
+    const { providers } = await ask<Status>(stack, '/status');
+    return providers.every(({ active, waiting }) => active + waiting === 0);
+  });
+  const { total } = await ask<Spend>(stack, '/spend');
+  const unheard = total.requests - callers.answered;
+  callers.answered = total.requests;
+  const { 200: _, ...failed } = account.outcomes;
+  const failures = Object.values(failed).reduce((sum, times) => sum + times, 0);
+  tell(
+    `kill -9 of an api, ${CALLS_A_SECOND} calls a second of ${BRIEFLY_MS / 1_000} s`,
+    `${toWords(account)}; ${unheard} of those that failed were run and booked`,
+    Object.keys(failed).every((outcome) => LOST_BY_BALANCER.includes(outcome)) &&
+      unheard >= 0 &&
+      unheard <= failures,
   );
 }
 
