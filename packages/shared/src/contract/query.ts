@@ -124,7 +124,10 @@ const savedAs = s.withDefault(s.choice(...SAVED_AS).about('jsonl or csv.'), 'jso
 export const requestsQuery = s.fields({
   ...filters,
   limit: pageSize,
-  sort: s.withDefault(sort.about('By time, duration or cost; the newest, longest or most expensive first.'), 'time'),
+  sort: s.withDefault(
+    sort.about('By time, duration or cost; the newest, longest or most expensive first.'),
+    'time',
+  ),
   /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
   before: parameter(
     s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,12}$/, allowed: 'a cursor of an earlier answer' }),
