@@ -22,13 +22,13 @@ export function matrixText(): string {
     '',
     `| Feature | ${families.map((_, i) => i + 1).join(' | ')} |`,
     `|---|${families.map(() => '---|').join('')}`,
-    ...[...featuresBySigns(families)].map(([signs, names]) => `| ${names.join('; ')} | ${signs} |`),
+    ...[...featuresBySigns(families)].map(([signs, names]) => `| ${names.join('<br>')} | ${signs} |`),
     '',
     END,
   ].join('\n');
 }
 
-/** A row for all features that fare alike. */
+/** A row for all features that fare alike, a line each. */
 function featuresBySigns(families: readonly Family[]): Map<string, string[]> {
   const rows = new Map<string, string[]>();
   for (const { name, verdicts } of FEATURES) {

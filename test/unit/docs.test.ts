@@ -84,7 +84,7 @@ test('the page of errors has every reason of each kind, in the words of the code
     for (const [name, , words] of explained)
       t.is(reasons.find(([reason]) => code(reason) === name)?.[1].words as string | undefined, words, name);
     const [, plain = ''] =
-      /\nPlain by their names: ([^.]+)\./.exec(page.slice(page.indexOf(`**${kind}**`))) ?? [];
+      /\nSelf-explanatory: ([^.]+)\./.exec(page.slice(page.indexOf(`**${kind}**`))) ?? [];
     t.deepEqual(
       [...explained.map(([name]) => name), ...plain.split(/,\s+/)].sort(),
       reasons.map(([name]) => code(name)).sort(),

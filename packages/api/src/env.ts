@@ -31,7 +31,8 @@ export const apiEnv = {
   }),
   FILES_FOLDER: text({
     default: '.sluice/files',
-    description: 'folder of the files of batches, encrypted; a shared volume for several machines',
+    description:
+      'folder of the files of batches, encrypted with PAYLOAD_KEY; a shared volume for several machines',
   }),
   FILES_BUCKET: url({
     protocols: ['s3'],

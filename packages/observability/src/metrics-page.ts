@@ -13,7 +13,7 @@ export function metricsPage(): string {
     const own = metrics.filter((metric) => metric.roles.join() === roles.join());
     const plain = own.filter(isPlain).map(nameOf).join(', ');
     const lines = own.filter((metric) => !isPlain(metric)).map(lineOf);
-    return [...lines, ...(plain ? ['', `Plain by their names: ${plain}.`] : [])].join('\n');
+    return [...lines, ...(plain ? ['', `Self-explanatory: ${plain}.`] : [])].join('\n');
   };
   const histograms = metrics.flatMap(({ name, buckets }) => (buckets ? [`\`${name}\``] : []));
   return `<!-- Made by "npm run docs" from packages/shared/src/metrics/definitions.ts; edit that. -->

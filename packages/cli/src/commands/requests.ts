@@ -68,7 +68,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--max-cost <usd>', 'only those that cost at most this much')
       .option('--fallback', 'only those that an entry other than the first served')
       .addOption(
-        new Option('--sort <order>', 'the newest, the longest or the dearest; default: time')
+        new Option('--sort <order>', 'the newest, the longest or the most expensive; default: time')
           .choices(SORTS)
           .conflicts(['follow', 'export']),
       )

@@ -118,7 +118,7 @@ export const batchQuote = s.component('BatchQuote', {
   lines: s.whole(),
   lines_read: s
     .whole()
-    .about('Fewer than `lines`: the file took too long, and the rest is reckoned by its bytes.'),
+    .about('Fewer than `lines`: the file took too long, and the rest is estimated by its bytes.'),
   input_tokens: s.whole(),
   output_tokens: s.whole(),
   models: s

@@ -124,7 +124,10 @@ const savedAs = s.withDefault(s.choice(...SAVED_AS).about('jsonl or csv.'), 'jso
 export const requestsQuery = s.fields({
   ...filters,
   limit: pageSize,
-  sort: s.withDefault(sort.about('By time, duration or cost; the newest, longest or dearest first.'), 'time'),
+  sort: s.withDefault(
+    sort.about('By time, duration or cost; the newest, longest or most expensive first.'),
+    'time',
+  ),
   /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
   before: parameter(
     s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,12}$/, allowed: 'a cursor of an earlier answer' }),
@@ -184,7 +187,7 @@ export const spendQuery = s.fields(
     top: s.optional(
       count(
         { min: 1, max: 9999 },
-        'Rows for so many of the dearest groups only; the rest is summed in others.',
+        'Rows for this many of the most expensive groups only; the rest is summed in others.',
       ),
     ),
     key_id: keyId,
