@@ -2,10 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { runApi } from '@sluice/api/run-api';
 import { giveUpSilentAfter } from '@sluice/shared/redis/redis';
 import type { LockTimes } from '@sluice/worker/jobs/chat-worker';
-import { runWorker } from '@sluice/worker/run-worker';
 import { withParent } from './with-parent.js';
 
 export interface TestProcess {
@@ -49,7 +47,8 @@ export interface ProcessOptions extends HereOptions {
   descriptors?: number;
 }
 
-export function run(
+/** A process of its own loads its own part only. */
+export async function run(
   role: Role,
   env: NodeJS.ProcessEnv,
   internals: Internals,
@@ -58,7 +57,8 @@ export function run(
   const { silenceMs, ...times } = internals;
   giveUpSilentAfter(silenceMs);
   const options = { ...times, ...(print ? { destination: { write: print } } : {}) };
-  return role === 'api' ? runApi(env, options) : runWorker(env, options);
+  if (role === 'api') return (await import('@sluice/api/run-api')).runApi(env, options);
+  return (await import('@sluice/worker/run-worker')).runWorker(env, options);
 }
 
 export async function startHere(
