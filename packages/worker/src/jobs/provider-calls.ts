@@ -46,8 +46,6 @@ const SENT_LATE_MS = 1_000;
 
 /** So often a request waits again at one entry after its call was refused. */
 const MOST_WAITS = 20;
-/** The same where another entry comes after it, which may serve at once. */
-const MOST_WAITS_BEFORE_NEXT = 3;
 /** No name of a key has a space. */
 const WAIT_FOR_KEY = 'wait for a key';
 
@@ -506,8 +504,7 @@ function coolDownSubject(
 
 /** A tier with a capacity of its own says nothing about the others. A request that is refused again and again is not put back. */
 function mayWaitAgain(job: ChatJob, request: ChatRequest): boolean {
-  const most = job.entry < job.chain.length - 1 ? MOST_WAITS_BEFORE_NEXT : MOST_WAITS;
-  return tierApart(request) === undefined && timesRefused(job) < most;
+  return tierApart(request) === undefined && timesRefused(job) < MOST_WAITS;
 }
 
 /** OpenAI does not stream some models to organisations that it has not verified. Other servers do not know a field. */
