@@ -53,9 +53,9 @@ export class Stage {
 
   static async set(attack: Attack, isShort: boolean): Promise<Stage> {
     const limits = attack.limits ? { limits: attack.limits } : {};
+    const ownProcesses = !isShort || attack.confined === true;
     // On a machine that is busy with other tests, Redis or a worker may stand still for seconds, and a call may wait for long.
     // That is nobody's attack.
-    const ownProcesses = !isShort || attack.confined === true;
     const start = isShort
       ? (options: GatewayOptions) => startGateway({ ownProcesses, ownRedis: true, ...options })
       : startRealGateway;
