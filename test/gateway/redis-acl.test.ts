@@ -220,16 +220,22 @@ async function sendEverything(): Promise<void> {
     await batchEnd(client, batch.id);
     await client.files.delete(batch.input_file_id);
   }
+  await tellNobody();
 }
 
-async function useEverything(): Promise<void> {
-  await sendEverything();
-
-  // Nobody is there, so that a message is tried several times.
+/** The message is tried several times, by one api or the other. */
+async function tellNobody(): Promise<void> {
   const webhooks = '/workspaces/demo/webhooks';
   const webhook = (await admin('POST', webhooks, { url: 'https://nobody.invalid' })) as { id: string };
   const message = (await admin('POST', `${webhooks}/${webhook.id}/test`)) as { id: string };
   await admin('POST', `/workspaces/demo/webhook-deliveries/${message.id}/resend`);
+  await admin('GET', webhooks);
+  await admin('GET', '/workspaces/demo/webhook-deliveries');
+  await admin('DELETE', `${webhooks}/${webhook.id}`);
+}
+
+async function useEverything(): Promise<void> {
+  await sendEverything();
 
   const alert = (await admin('POST', '/alerts', {
     when: 'budget',
@@ -246,10 +252,6 @@ async function useEverything(): Promise<void> {
   await client.batches.list();
   const [file] = (await client.files.list()).data;
   for (const order of ['asc', 'desc'] as const) await client.files.list({ order, after: file?.id ?? '' });
-  await admin('GET', webhooks);
-  await admin('GET', '/workspaces/demo/webhook-deliveries');
-  await admin('DELETE', `${webhooks}/${webhook.id}`);
-
   await admin('POST', '/workspaces', { id: 'new' });
   const { id } = (await admin('POST', '/workspaces/new/keys', { name: 'first' })) as { id: string };
   await admin('POST', `/keys/${id}/rotate`, {});
