@@ -27,7 +27,8 @@ const HELP = `npm run archive -- <show> [options]
   queries --entries <n>   how long each question of the console takes (default 100000)
 
   --folder <path>         where PostgreSQL has its data, kept afterwards (default: a folder that is removed)
-  --save docs             write the table to docs/archive.md, if everything held
+  --save docs             write the table to docs/reliability.md, if everything held
+  --help                  this text
 `;
 
 const { values, positionals } = parseArgs({
@@ -40,6 +41,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '1' },
     folder: { type: 'string' },
     save: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 });
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -64,7 +66,7 @@ const isShow = (name: string | undefined): name is Show => name !== undefined &&
 const [name] = positionals;
 if (!isShow(name)) {
   say(HELP);
-  process.exitCode = 2;
+  if (!values.help) process.exitCode = 2;
 } else {
   const save = figuresSaver(`archive-${name}`, values.save, 'archive');
   const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'sluice-archive-'));

@@ -10,6 +10,7 @@ export const PAGES = {
   batches: 'reliability',
   limits: 'reliability',
   deadlines: 'reliability',
+  quotes: 'reliability',
   money: 'reliability',
   containers: 'reliability',
   installs: 'reliability',

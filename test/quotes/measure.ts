@@ -19,6 +19,8 @@ export interface MeasureOptions {
   gateway: Gateway;
   runs: number;
   seed: number;
+  /** Told after each batch. */
+  onRun?(run: number): void;
 }
 
 /** Texts as callers send them, with the bytes of a token in them: prose, code, numbers, base64, a script without spaces. */
@@ -36,10 +38,18 @@ export function fits({ cost, most, bound }: MeasuredQuote): boolean {
   return cost <= most && most <= bound;
 }
 
-export async function measureQuotes({ gateway, runs, seed }: MeasureOptions): Promise<MeasuredQuote[]> {
+export async function measureQuotes({
+  gateway,
+  runs,
+  seed,
+  onRun,
+}: MeasureOptions): Promise<MeasuredQuote[]> {
   const random = generator(seed);
   const measured: MeasuredQuote[] = [];
-  for (let run = 0; run < runs; run++) measured.push(await measureOne(gateway, random));
+  for (let run = 1; run <= runs; run++) {
+    measured.push(await measureOne(gateway, random));
+    onRun?.(run);
+  }
   return measured;
 }
 

@@ -16,10 +16,25 @@ import { takeStates } from './states.js';
 import { takeTimings } from './timings.js';
 
 const FOLDER = join(REPOSITORY, 'docs/images');
+const HELP = `npm run screenshots -- [name...] [options]
+
+  name             only these pictures; all without one
+  --states FOLDER  every page in every state into this folder, for somebody to look at
+  --timings        no pictures: how soon each page is painted
+  --help           this text
+`;
 const { values, positionals: wanted } = parseArgs({
-  options: { timings: { type: 'boolean', default: false }, states: { type: 'string' } },
+  options: {
+    timings: { type: 'boolean', default: false },
+    states: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 const timingsOnly = values.timings;
 const LOAD_MS = timingsOnly ? 5_000 : 75_000;
 
