@@ -139,7 +139,8 @@ test.serial(
     const { hostname: host, port } = new URL(gateway.redisServer.url);
     const proxy = await createTcpProxy({ host, port: Number(port) });
     t.teardown(() => proxy.close());
-    const api = await gateway.addApi({ REDIS_URL: `redis://${proxy.host}:${proxy.port}` });
+    const through = { REDIS_URL: `redis://${proxy.host}:${proxy.port}` };
+    const api = await gateway.addApi(through, { redisCommandMs: 15_000 });
     gateway.apis.splice(gateway.apis.indexOf(api), 1);
     t.teardown(() => api.end());
     const routes = async () =>

@@ -116,6 +116,8 @@ export interface Gateway {
 }
 
 export interface ProcessKind {
+  /** For how long a command may wait for Redis. As that of the gateway unless given. */
+  redisCommandMs?: number;
   /** A process of its own, whatever the others are. */
   ownProcess?: boolean;
   /** How many files and sockets it may have open. */
@@ -213,16 +215,17 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const run = async (
     role: 'api' | 'worker',
     env: Record<string, string>,
-    { ownProcess = options.ownProcesses, ...limits }: ProcessKind = {},
+    { ownProcess = options.ownProcesses, redisCommandMs, ...limits }: ProcessKind = {},
   ) => {
     const print = (text: string) => {
       printed.push(text);
       stir();
     };
     const all = { PORT: '0', METRICS_PORT: '0', ...env };
+    const own = redisCommandMs === undefined ? internals : { ...internals, redisCommandMs };
     return ownProcess
-      ? startProcess(role, all, { print, ...limits, internals })
-      : startHere(role, all, { print, internals });
+      ? startProcess(role, all, { print, ...limits, internals: own })
+      : startHere(role, all, { print, internals: own });
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
