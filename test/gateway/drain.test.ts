@@ -108,6 +108,17 @@ test.serial('connections that stay idle do not hold up the end of a draining api
   t.is(await exitOf(api), 0);
 });
 
+test.serial('the rest of a body that was refused does not hold up the end of a draining api', async (t) => {
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: '200' });
+  const head = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+  const refused = openRaw(api.url, `${head}content-length: 1000\r\n\r\n{`);
+  t.is((await refused.answers(1))[0]?.status, 401);
+  api.child.kill('SIGTERM');
+  // If the api waited for the rest, it would say at last that the request came too slowly.
+  t.is((await refused.end()).length, 1);
+  t.is(await exitOf(api), 0);
+});
+
 test.serial('a draining worker finishes its calls and takes no more', async (t) => {
   const [old] = gateway.workers.splice(0);
   if (!old) return t.fail();

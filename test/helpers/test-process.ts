@@ -33,6 +33,8 @@ export const PATIENT: Internals = {
   silenceMs: 120_000,
 };
 
+const TELL_EVERY_MS = 60_000;
+
 type Role = 'api' | 'worker';
 type Environment = Record<string, string>;
 
@@ -117,7 +119,11 @@ export async function startProcess(
       // By then all that it has printed has been read, too.
       const closed = once(child, 'close');
       child.kill(signal);
+      const tell = () =>
+        process.stderr.write(`still waiting for: the end of the ${role}\n${output.slice(-2000)}\n`);
+      const telling = setInterval(tell, TELL_EVERY_MS);
       const [code] = await closed;
+      clearInterval(telling);
       if (signal === 'SIGTERM' && code !== 0)
         throw new Error(`the ${role} ended with ${code}:\n${output.slice(-2000)}`);
     },

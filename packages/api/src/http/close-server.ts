@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
+import { closeUnread } from './unread-bodies.js';
 
 export interface Grace {
   /** How long a kept-alive connection may still bring a request. */
@@ -8,6 +9,8 @@ export interface Grace {
   drainMs: number;
 }
 
+/** A connection may become idle later, when the rest of a refused body has come. */
+const LOOK_EVERY_MS = 1_000;
 /** Callers that connect without a pause keep the listener open for so many connections. A system holds 511 that wait. */
 const MOST_RUSHING = 2_000;
 
@@ -21,7 +24,12 @@ export async function closeServer(server: Server, { idleMs, drainMs }: Grace): P
     // Closing an HTTP server would also reset connections that look idle, at once.
     whenNobodyWaits(server, () => NetServer.prototype.close.call(server, resolve));
   });
-  const idleOver = setTimeout(() => server.closeIdleConnections(), idleMs);
+  const closeUnneeded = () => {
+    server.closeIdleConnections();
+    closeUnread();
+    idleOver = setTimeout(closeUnneeded, LOOK_EVERY_MS);
+  };
+  let idleOver = setTimeout(closeUnneeded, idleMs);
   const timeUp = setTimeout(() => server.closeAllConnections(), idleMs + drainMs);
   await closed;
   clearTimeout(idleOver);

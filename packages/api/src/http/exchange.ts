@@ -15,6 +15,7 @@ import type { MeasuredState } from './measured.js';
 import { requireAddress } from './refuse-unaddressed.js';
 import { throwUnrouted, writeError } from './report-errors.js';
 import { toRequestLine, toRequestSpan } from './request-line.js';
+import { noteUnread } from './unread-bodies.js';
 
 export interface ExchangeParts {
   metrics: ApiMetrics;
@@ -74,8 +75,9 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
   }
 
   function end(ctx: Context, caller: TraceContext | undefined): void {
-    const { state, method, res } = ctx;
+    const { state, method, req, res } = ctx;
     const isAnswered = res.writableFinished;
+    if (!req.complete) noteUnread(req);
     const { status, code } = isAnswered ? { status: ctx.status, code: state.code ?? 'ok' } : CANCELLED;
     const path = pathOf(ctx);
     const ms = performance.now() - state.startedAt;
