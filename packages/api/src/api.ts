@@ -118,12 +118,12 @@ function eachShard({ shards }: ApiParts, work: (shard: ApiShardParts) => Promise
   return Promise.allSettled(shards.map(work));
 }
 
-/** Subscribes to cool-downs and circuits, and passes every message of an inbox to the part that waits for it. */
+/** Subscribes to what others find out about providers, and passes every message of an inbox to the part that waits for it. */
 async function startReading(
-  { coolDowns, circuits, catalogue, providerTests, promises, shards }: ApiParts,
+  { announced, coolDowns, circuits, catalogue, providerTests, promises, shards }: ApiParts,
   { subscriber, shards: connections }: Connections,
 ): Promise<{ ended: Promise<unknown> }> {
-  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber), promises.watch(subscriber)]);
+  await Promise.all([coolDowns, circuits, announced, promises].map((each) => each.watch(subscriber)));
   const ended = shards.map(async ({ inbox, idempotent, admission, dispatcher }, i) => {
     const { inboxReader } = connections[i] ?? connections[0];
     await inbox.read(inboxReader, (message) => {

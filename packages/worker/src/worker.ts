@@ -170,6 +170,7 @@ async function startReading(
     circuits,
     registry,
     presence,
+    announced,
     directoryWatch,
     cancellations,
     runs,
@@ -181,6 +182,7 @@ async function startReading(
   await Promise.all([
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
+    announced.watch(subscriber),
     registry.start(),
     presence.announce([...descriptors.problems(), ...upstreams.keyless]),
     directoryWatch.refresh(),

@@ -1,7 +1,8 @@
 /**
  * The limits that providers announce with their answers, and those that are found by their refusals (found-rates.ts). Where the
  * operator has set none, they hold as if they were set (rates.ts). Only those are kept of which much is used, so that requests
- * far below them cost nothing. Workers write them into one hash. Every process reads it each second, or less often while idle.
+ * far below them cost nothing. Workers write them into one hash. Every process reads it when there is something new, and each
+ * second, or less often while idle.
  */
 import type { Redis } from 'ioredis';
 import type { FoundReason } from '../contract/status.js';
@@ -67,6 +68,14 @@ export class AnnouncedLimits {
     private readonly clock: Clock,
   ) {}
 
+  /** `subscriber` is a connection in subscriber mode. Its owner closes it. */
+  async watch(subscriber: Redis): Promise<void> {
+    subscriber.on('message', (channel) => {
+      if (channel === this.names.announcedLimits) this.refresh().catch(() => {});
+    });
+    await subscriber.subscribe(this.names.announcedLimits);
+  }
+
   async refresh(): Promise<void> {
     const stored = Object.entries(await this.redis.hgetall(this.names.announcedLimits));
     const now = this.clock.now();
@@ -116,7 +125,7 @@ export class AnnouncedLimits {
     }));
   }
 
-  /** Takes effect in this process at once, and in the others within a second or two. */
+  /** Takes effect in this process at once, and in the others when they have heard of it. */
   async note(subject: RateSubject, rates: AnnouncedRates): Promise<void> {
     const name = nameOf(subject);
     const before = this.#said.get(name);
@@ -128,6 +137,7 @@ export class AnnouncedLimits {
     this.#said.set(name, kept);
     this.#merge();
     await this.redis.hset(this.names.announcedLimits, name, JSON.stringify(kept));
+    if (isNews) await this.redis.publish(this.names.announcedLimits, '');
   }
 
   /** What a script has just written. */

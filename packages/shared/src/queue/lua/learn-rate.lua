@@ -46,6 +46,8 @@ local function keep()
   found.at = now
   local kept = cjson.encode(found)
   redis.call('HSET', limits, field, kept)
+  -- The others may be calling just now.
+  if isNew or not text then redis.call('PUBLISH', limits, '') end
   if found.limit > 0 then
     redis.call('HSET', window, 'l', found.limit)
     redis.call('PEXPIRE', window, WINDOW_TTL_MS)
