@@ -111,7 +111,7 @@ async function begin(
     ),
     admission: { admit: (job) => admit(job, names), leave: () => {} },
     habits: { learn: () => {} },
-    promises: { isKept: () => false, refused: () => {} },
+    promises: { isEmpty: true, isKept: () => false, refused: () => {} },
     refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},

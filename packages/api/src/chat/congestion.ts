@@ -11,6 +11,8 @@ const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
 
+/** A promise is kept while no more than so many times as many wait as may, and for so many times as long. */
+const PROMISED = 2;
 /** For this long a count of waiting requests is good enough to tell a caller when to come back. */
 const COUNTED_FOR_MS = 1_000;
 
@@ -95,6 +97,21 @@ export class Congestion {
   turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider)): number {
     const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.#slotsOf(provider));
     return rounds * (callMs ?? FIRST_GUESS_MS);
+  }
+
+  /** How many may wait for the provider, with this request. */
+  mostWaiting(provider: string, isPromised: boolean): number {
+    const { maxBacklog } = this.limits(provider);
+    return isPromised ? PROMISED * maxBacklog : maxBacklog;
+  }
+
+  /** The requests that wait already take much longer than one may wait. Only a fresh count tells. */
+  isFarBehind(provider: string): boolean {
+    const known = this.#waiting.get(provider);
+    if (!known || performance.now() - known.at > COUNTED_FOR_MS) return false;
+    const rounds = Math.floor(known.jobs / this.#slotsOf(provider));
+    const waitMs = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
+    return waitMs > PROMISED * this.limits(provider).maxWaitMs;
   }
 
   /** About how long the requests that wait now will keep the provider's slots busy. */

@@ -74,7 +74,7 @@ export interface DispatcherParts {
   clock: Clock;
   admission: Pick<Admission, 'admit' | 'leave'>;
   habits: Pick<TokenHabits, 'learn'>;
-  promises: Pick<Promises, 'isKept' | 'refused'>;
+  promises: Pick<Promises, 'isEmpty' | 'isKept' | 'refused'>;
   refusalRate: RefusalRate;
   estimateCall: EstimateCall;
   /** Takes room in Redis for a request of this size. False when there is none. */
@@ -162,7 +162,7 @@ export class Dispatcher {
       await this.#fail(pending, job, redisFull(), { as: 'refuser' });
       return;
     }
-    if (this.parts.promises.isKept(job)) job.isPromised = true;
+    if (this.#isPromised(job)) job.isPromised = true;
     try {
       await this.#enter(pending, 0);
     } catch (error) {
@@ -172,6 +172,14 @@ export class Dispatcher {
       pending.job = job;
       await this.#admit(pending, request);
     }
+  }
+
+  /** A promise is kept where the request would wait. Under a load that never ends, all cannot be kept. */
+  #isPromised(job: ChatJob): boolean {
+    const { congestion, promises } = this.parts;
+    if (promises.isEmpty) return false;
+    const { provider } = job.chain.at(-1) as ChainEntry;
+    return !congestion.isFarBehind(provider) && promises.isKept(job);
   }
 
   async #refuse(pending: Pending, error: GatewayError): Promise<void> {
@@ -304,8 +312,7 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const most =
-        job.plan || isUnrefused(job, job.entry) ? undefined : congestion.limits(provider).maxBacklog;
+      const most = job.plan ? undefined : congestion.mostWaiting(provider, isUnrefused(job, job.entry));
       const waiting = await queue.addChat(job, most);
       if (waiting === 'lapsed') throw new ReservationLapsed();
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();

@@ -57,9 +57,12 @@ export class Promises {
     if (this.#add(callerOf(job), due)) this.#tell('made', callerOf(job), due);
   }
 
+  get isEmpty(): boolean {
+    return this.#due.size === 0;
+  }
+
   /** Whether the request was promised to go ahead. */
   isKept(job: ChatJob): boolean {
-    if (this.#due.size === 0) return false;
     const caller = callerOf(job);
     const dues = this.#due.get(caller);
     if (!dues) return false;
