@@ -27,7 +27,7 @@ const HELP = `npm run archive -- <show> [options]
   queries --entries <n>   how long each question of the console takes (default 100000)
 
   --folder <path>         where PostgreSQL has its data, kept afterwards (default: a folder that is removed)
-  --save docs             write the table to docs/archive.md, if everything held
+  --save docs             write the table to docs/reliability.md, if everything held
 `;
 
 const { values, positionals } = parseArgs({
