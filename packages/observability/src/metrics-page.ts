@@ -49,7 +49,7 @@ scrape_configs:
   - { job_name: worker, static_configs: [{ targets: ['10.0.0.6:9464', '10.0.0.7:9464'] }] }
 \`\`\`
 
-The pictures are **not of Grafana**: \`npm run pictures\` drew the same queries, with a simulated upstream and failures on purpose.
+The pictures are **not of Grafana**: \`npm run pictures\` drew the same queries, with a simulated upstream.
 
 ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${name}](images/sluice-${name}.svg)`).join('\n\n')}
 `;
