@@ -126,6 +126,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   api: [
     ...[
       'access',
+      'congestion',
       'file-store',
       'inbox-message',
       'log-index',

@@ -11,7 +11,7 @@ import { tryEverything } from './try-everything.js';
 
 const HELP = `npm run containers -- [options]
 
-  --save docs     write what was seen to docs/deploying.md, if all held
+  --save docs     write what was seen to docs/reliability.md, if all held
   --help          this text
 
 Builds the image and runs docker-compose.yml in the container engine of this machine, under a project name and ports of

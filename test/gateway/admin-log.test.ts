@@ -106,6 +106,7 @@ test.serial(
       'a day is included',
     );
     t.is((await get('?since=1w')).data.length, 3);
+    t.deepEqual((await get('?status=error')).data, [failed]);
   },
 );
 

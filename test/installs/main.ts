@@ -20,7 +20,7 @@ const HELP = `npm run installs -- [options]
   --only pnpm     only with this manager (npm, pnpm, yarn, bun); may be repeated
   --pin name=1.2  this version of a dependency, for a registry that lacks some parts of the newest one: yarn asks for those of
                   every platform; may be repeated
-  --save docs     write the table to docs/deploying.md, if all held
+  --save docs     write the table to docs/reliability.md, if all held
   --help          this text
 
 Brings the Nodes, the managers and a registry into build/installs, from npm's registry. It takes about ten minutes.

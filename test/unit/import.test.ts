@@ -214,7 +214,7 @@ litellm_settings:
     `line 6: ${settings}.default_team_params: Sluice has no defaults for new workspaces. Set limits and models of each one.`,
     `line 8: ${teams}[0].models: Set models of this workspace to what its callers may name.`,
     `line 8: ${teams}[0].rpm_limit: Set requests_per_minute in the limits of this workspace.`,
-    `line 9: ${teams}[1].max_budget: A budget of Sluice is for a calendar month. Set budget_usd_per_month of the workspace by hand.`,
+    `line 9: ${teams}[1].max_budget: Set budget_usd_per_month of the workspace by hand, or a budget for another window: sluice budgets set.`,
     `line 9: ${teams}[1].langfuse_secret: Callbacks per team have no counterpart in Sluice.`,
   ])
     t.true(err.includes(`${line}\n`), `${line} not in ${err}`);

@@ -19,7 +19,7 @@ export function metricsPage(): string {
   return `<!-- Made by "npm run docs" from packages/shared/src/metrics/definitions.ts; edit that. -->
 # Metrics and dashboards
 
-Every process serves \`/metrics\` at \`METRICS_HOST\` and \`METRICS_PORT\`, with the usual ones of Node (\`process_…\`, \`nodejs_…\`).
+Every process serves \`/metrics\` at \`METRICS_HOST\` (\`127.0.0.1\`; set \`0.0.0.0\` for a Prometheus elsewhere) and \`METRICS_PORT\`, with the usual ones of Node (\`process_…\`, \`nodejs_…\`).
 Names and labels stay until a new major version. A name that ends with \`_total\` is a counter. Histograms are
 ${histograms.join(', ')}. Any other is a gauge. \\* is the same from every process: use max, never sum.
 
@@ -41,9 +41,15 @@ exist from the start, at zero. What a process counts after its last scrape is lo
 
 ## Dashboards
 
-\`docker compose up\` starts Grafana with five dashboards and the [runbook](runbook.md). With your own, scrape the processes as the jobs
-\`api\` and \`worker\`, load \`prometheus/alerts.yml\`, and import \`grafana/dashboards\` (data source with the uid \`prometheus\`).
-The pictures are **not of Grafana**: \`npm run pictures\` drew the same queries, with a simulated upstream and failures on purpose.
+\`docker compose up\` starts Grafana with five dashboards and the [runbook](runbook.md). With your own, load \`prometheus/alerts.yml\`, import \`grafana/dashboards\` (data source with the uid \`prometheus\`), and name the jobs \`api\` and \`worker\`:
+
+\`\`\`yaml
+scrape_configs:
+  - { job_name: api, static_configs: [{ targets: ['10.0.0.5:9464'] }] }
+  - { job_name: worker, static_configs: [{ targets: ['10.0.0.6:9464', '10.0.0.7:9464'] }] }
+\`\`\`
+
+The pictures are **not of Grafana**: \`npm run pictures\` drew the same queries, with a simulated upstream.
 
 ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${name}](images/sluice-${name}.svg)`).join('\n\n')}
 `;

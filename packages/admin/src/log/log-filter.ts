@@ -16,7 +16,7 @@ export interface LogFilter {
   key?: string | undefined;
   code?: string | undefined;
   reason?: string | undefined;
-  /** `429`, or `4xx` for 400 to 499. */
+  /** `429`, `4xx` for 400 to 499, or `error` for all from 400 on. */
   status?: { from: number; to: number } | undefined;
   /** The request has all of these tags. */
   tags?: readonly (readonly [name: string, value: string])[] | undefined;
@@ -66,8 +66,9 @@ export function toTag(pair: string): readonly [name: string, value: string] {
   return [pair.slice(0, split), pair.slice(split + 1)];
 }
 
-/** `429`, or `4xx`. */
+/** `429`, `4xx` or `error`. */
 function statusRange(text: string): { from: number; to: number } {
+  if (text === 'error') return { from: 400, to: 599 };
   return { from: Number(text.replace('xx', '00')), to: Number(text.replace('xx', '99')) };
 }
 

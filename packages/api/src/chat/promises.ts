@@ -1,7 +1,8 @@
 /**
  * `retry-after` is a promise: a caller who was refused for want of a provider's room, and comes back in the time it was told, is
- * not refused for that again. Its request waits until its deadline. A promise is kept once. Every api process hears of it,
- * because the caller may come back to any of them. A request without a promise before it asks nobody.
+ * not refused for that again, while the line is not far too long (congestion.ts). Its request waits until its deadline. A promise
+ * is kept once. Every api process hears of it, because the caller may come back to any of them. A request without a promise
+ * before it asks nobody.
  */
 import type { ErrorInfo } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';

@@ -59,7 +59,10 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--key <id>', 'only this key, by its id')
       .option('--code <code>', 'only this error, such as rate_limited')
       .option('--reason <reason>', 'only this reason, such as budget_spent; docs/errors.md lists them')
-      .option('--status <status>', 'only this status, such as 200, or 5xx for all of a kind')
+      .option(
+        '--status <status>',
+        'only this status, such as 429, 5xx, or error for all that were not served',
+      )
       .option('--tag <name=value>', 'only those with this tag')
       .option('--user <user>', 'only this end user of the caller')
       .option('--min-ms <ms>', 'only those that took at least this long')
@@ -82,7 +85,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
           .conflicts(['follow', 'limit']),
       ),
     'requests --since 1h --status 5xx',
-    'requests --since "yesterday 14:00" --until "yesterday 15:00"',
+    'requests --since "yesterday 14:00" --until "yesterday 15:00" --status error',
     'requests --since 1h --reason budget_spent',
     'requests --follow --workspace demo',
     'requests --since 7d --tag feature=search --sort cost',

@@ -162,7 +162,7 @@ function readBudget(of: Place): { limits?: Fields } {
   if (budget.number === undefined) return {};
   if (MONTHS.test(duration.text ?? '')) return { limits: { budget_usd_per_month: budget.number } };
   budget.note(
-    'A budget of Sluice is for a calendar month. Set budget_usd_per_month of the workspace by hand.',
+    'Set budget_usd_per_month of the workspace by hand, or a budget for another window: sluice budgets set.',
   );
   return {};
 }

@@ -90,11 +90,11 @@ const followed = {
   reason: parameter(text, 'Why it was not served, such as budget_spent.'),
   status: parameter(
     s.ruled<string>({}, (value) =>
-      typeof value === 'string' && /^[1-5](?:xx|\d\d)$/.test(value)
+      typeof value === 'string' && /^(?:[1-5](?:xx|\d\d)|error)$/.test(value)
         ? undefined
-        : 'must be a status such as 429, or 4xx for all of its kind',
+        : 'must be a status such as 429, 4xx for all of its kind, or error for all that were not served',
     ),
-    '429, or 4xx for all of its kind.',
+    '429, 4xx for all of its kind, or error for all that were not served.',
   ),
   tag,
   user,

@@ -174,7 +174,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['provider', 'account', 'reason'],
-    help: '1 while one of several keys is left alone: limited (429) or refused (401, 403).',
+    help: '1 while one of several keys is left alone: limited (429) or refused (401, 402, 403).',
   },
   providerRateUsed: {
     name: 'gateway_provider_rate_used_ratio',

@@ -67,6 +67,7 @@ const MAX_KEYS = 500;
 const STATUS = [
   ['', 'Any'],
   ['2xx', 'Served'],
+  ['error', 'Not served'],
   ['4xx', 'Refused (4xx)'],
   ['5xx', 'Failed (5xx)'],
   ['429', '429'],
