@@ -76,7 +76,7 @@ function Console({ person, onEnded, onSignOut, theme, zone }: ConsoleProps) {
         <div class="alerts" aria-live="assertive">
           {lost && (
             <div class="notice bad lost">
-              {lost.what} at {timeOfDay(lost.at)}. What is shown is from before; trying again …
+              {lost.what} at {timeOfDay(lost.at)}. What is shown may be from before; trying again …
             </div>
           )}
           {isStillIn && (
