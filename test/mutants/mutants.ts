@@ -917,6 +917,18 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null)',
     to: 'old[name] !== undefined',
   },
+  {
+    test: 'gateway/drain',
+    file: 'packages/api/src/http/unread-bodies.ts',
+    from: 'unread.add(socket);',
+    to: '',
+  },
+  {
+    test: 'unit/congestion',
+    file: 'packages/api/src/chat/congestion.ts',
+    from: 'return waitMs > PROMISED * this.limits(provider).maxWaitMs;',
+    to: 'return false;',
+  },
 ];
 
 export function builtFile({ file }: Mutant): string {
