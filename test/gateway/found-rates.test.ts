@@ -110,6 +110,19 @@ test('a refusal that names a limit sets it, and stops all calls for a moment', a
   t.true((await told.pace()) >= before + 20_000, 'as long as the provider says');
 });
 
+test('the others hear at once of a limit that was found, and of one that is announced', async (t) => {
+  const cell = await bench.cell();
+  const [own, other] = [learner(cell), learner(cell)];
+  const subscriber = bench.redis.duplicate();
+  t.teardown(() => subscriber.disconnect());
+  await other.announced.watch(subscriber);
+  await own.refuse({ named: 600 });
+  await until('it is found', () => (other.announced.of(...SUBJECT)?.r?.limit ?? 0) > 0);
+  await own.announced.note(SUBJECT, { t: { limit: 5_000, windowMs: 60_000 } });
+  await until('it is announced', () => other.announced.of(...SUBJECT)?.t?.limit === 5_000);
+  t.pass();
+});
+
 test('calls are stopped for longer and longer only while none passes', async (t) => {
   const own = learner(await bench.cell());
   const refuse = async (passed: number) => {

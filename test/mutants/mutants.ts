@@ -929,6 +929,12 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return waitMs > PROMISED * this.limits(provider).maxWaitMs;',
     to: 'return false;',
   },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/announced-limits.ts',
+    from: 'await subscriber.subscribe(this.names.announcedLimits);',
+    to: '',
+  },
 ];
 
 export function builtFile({ file }: Mutant): string {
