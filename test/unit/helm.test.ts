@@ -151,6 +151,26 @@ test('webhooks and the mail of alerts are let through where networkPolicies.webh
   t.deepEqual(ports('full.yaml', 'admin').slice(-3), [443, 465, 587]);
 });
 
+test('the console is reached from outside where console.enabled says so, by the namespace that it names', (t) => {
+  for (const { name, objects } of rendered) {
+    const isOn = name === 'full.yaml';
+    const find = (wanted: string) =>
+      objects.find(({ kind, metadata }) => kind === wanted && metadata.name === 'gateway-admin') as unknown as
+        | { spec: { ports: Values[]; ingress: { from: Values[]; ports: { port: number }[] }[] } }
+        | undefined;
+    t.deepEqual(find('Service')?.spec.ports, isOn ? [{ name: 'console', port: 8081 }] : undefined, name);
+    const ways = find('NetworkPolicy')?.spec.ingress.filter(({ ports }) => ports[0]?.port === 8081);
+    const matchLabels = { 'sluice-ingress': 'true' };
+    t.deepEqual(
+      ways?.map(({ from }) => from),
+      isOn ? [[{ namespaceSelector: { matchLabels } }]] : [],
+      name,
+    );
+    const env = podOf(name, 'admin').spec.containers[0]?.env ?? [];
+    t.is(env.find((each) => each.name === 'ADMIN_HOST')?.value, isOn ? '0.0.0.0' : undefined, name);
+  }
+});
+
 test('with secrets of one’s own the chart makes none', (t) => {
   const { objects = [], text = '' } = rendered.find(({ name }) => name === 'own-secrets.yaml') ?? {};
   t.deepEqual(

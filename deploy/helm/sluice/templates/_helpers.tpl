@@ -142,6 +142,9 @@ capabilities: { drop: [ALL] }
 {{- if eq .role "admin" }}
 # Nobody sends it requests through the Service.
 - { name: DRAIN_DELAY_MS, value: '0' }
+{{- if .root.Values.console.enabled }}
+- { name: ADMIN_HOST, value: 0.0.0.0 }
+{{- end }}
 {{- end }}
 {{- range $name, $value := $pod.env }}
 {{- if kindIs "map" $value }}
