@@ -1,5 +1,6 @@
 /** SIGTERM: readiness turns red, nothing new is taken, what was accepted is answered. A second signal ends at once. */
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { type ChatAnswer, type Gateway, startProcesses, type TestProcess } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
@@ -117,6 +118,20 @@ test.serial('the rest of a body that was refused does not hold up the end of a d
   // If the api waited for the rest, it would say at last that the request came too slowly.
   t.is((await refused.end()).length, 1);
   t.is(await exitOf(api), 0);
+});
+
+test.serial('a caller that goes on sending after its refusal is cut off, and holds up no end', async (t) => {
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: '200' });
+  const head = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+  const { hostname, port } = new URL(api.url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true }).on('error', () => {});
+  socket.write(head);
+  const [refusal] = await once(socket, 'data');
+  t.regex(String(refusal), /^HTTP\/1.1 400 .*came too slowly/s);
+  socket.write(`content-length: 9000000\r\n\r\n${'x'.repeat(8_000_000)}`);
+  api.child.kill('SIGTERM');
+  t.is(await exitOf(api), 0);
+  socket.destroy();
 });
 
 test.serial('a draining worker finishes its calls and takes no more', async (t) => {

@@ -9,6 +9,8 @@ import { holdBack } from './expect-continue.js';
 import { maySendSlowly } from './slow-bodies.js';
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** A caller that is still sending needs a moment to read why it was refused. Nobody reads what it sends. */
+const LINGER_MS = 2_000;
 
 export interface HttpServerOptions {
   /** How long a caller may take to send a request. */
@@ -83,4 +85,5 @@ function refuse(socket: Duplex, refusal: GatewayError): void {
       `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
       `x-request-id: req_${makeRequestId()}\r\nconnection: close\r\n\r\n${body}`,
   );
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
