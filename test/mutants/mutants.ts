@@ -926,7 +926,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'unit/congestion',
     file: 'packages/api/src/chat/congestion.ts',
-    from: 'return waitMs > PROMISED * this.limits(provider).maxWaitMs;',
+    from: 'return this.#busyMs(provider, known.jobs) > PROMISED * this.limits(provider).maxWaitMs;',
     to: 'return false;',
   },
   {

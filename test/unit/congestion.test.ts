@@ -8,9 +8,9 @@ test('a caller who comes back is let wait while the line takes no longer than tw
   const congestion = new Congestion(new Map([['openai', limits as ProviderConfig]]));
   t.false(congestion.isFarBehind('openai'));
   // Two at a time, and a second each until a call has been measured.
-  congestion.recordWaiting('openai', 13);
+  congestion.recordWaiting('openai', 12);
   t.false(congestion.isFarBehind('openai'));
-  congestion.recordWaiting('openai', 14);
+  congestion.recordWaiting('openai', 13);
   t.true(congestion.isFarBehind('openai'));
   congestion.recordLatency('openai', 100);
   t.false(congestion.isFarBehind('openai'));

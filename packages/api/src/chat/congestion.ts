@@ -109,16 +109,17 @@ export class Congestion {
   isFarBehind(provider: string): boolean {
     const known = this.#waiting.get(provider);
     if (!known || performance.now() - known.at > COUNTED_FOR_MS) return false;
-    const rounds = Math.floor(known.jobs / this.#slotsOf(provider));
-    const waitMs = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
-    return waitMs > PROMISED * this.limits(provider).maxWaitMs;
+    return this.#busyMs(provider, known.jobs) > PROMISED * this.limits(provider).maxWaitMs;
   }
 
   /** About how long the requests that wait now will keep the provider's slots busy. */
   retryAfterMs(provider: string): number {
-    const rounds = ((this.#waiting.get(provider)?.jobs ?? 0) + 1) / this.#slotsOf(provider);
-    const estimate = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
+    const estimate = this.#busyMs(provider, (this.#waiting.get(provider)?.jobs ?? 0) + 1);
     return Math.min(Math.max(estimate, 1_000), MAX_RETRY_AFTER_MS);
+  }
+
+  #busyMs(provider: string, jobs: number): number {
+    return (jobs / this.#slotsOf(provider)) * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
   }
 
   #slotsOf(provider: string): number {

@@ -10,7 +10,7 @@ import { maySendSlowly } from './slow-bodies.js';
 
 const HEADERS_TIMEOUT_MS = 10_000;
 /** A caller that is still sending needs a moment to read why it was refused. Nobody reads what it sends. */
-const LINGER_MS = 2_000;
+const LINGER_MS = 5_000;
 
 export interface HttpServerOptions {
   /** How long a caller may take to send a request. */

@@ -12,9 +12,8 @@ export function noteUnread(request: IncomingMessage): void {
   const { socket } = request;
   if (socket.destroyed) return;
   unread.add(socket);
-  const forget = () => unread.delete(socket);
-  request.once('end', forget);
-  socket.once('close', forget);
+  // When the rest has come, or the connection has ended. A listener of the connection would stay for all its requests.
+  request.once('close', () => unread.delete(socket));
 }
 
 export function closeUnread(): void {

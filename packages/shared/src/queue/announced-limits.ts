@@ -125,7 +125,7 @@ export class AnnouncedLimits {
     }));
   }
 
-  /** Takes effect in this process at once, and in the others when they have heard of it. */
+  /** Takes effect in this process at once, and in the others when they have heard of it or read it again. */
   async note(subject: RateSubject, rates: AnnouncedRates): Promise<void> {
     const name = nameOf(subject);
     const before = this.#said.get(name);
@@ -137,7 +137,8 @@ export class AnnouncedLimits {
     this.#said.set(name, kept);
     this.#merge();
     await this.redis.hset(this.names.announcedLimits, name, JSON.stringify(kept));
-    if (isNews) await this.redis.publish(this.names.announcedLimits, '');
+    // A provider may change its limit with every answer. Only a first one is told at once.
+    if (!before) await this.redis.publish(this.names.announcedLimits, '');
   }
 
   /** What a script has just written. */
