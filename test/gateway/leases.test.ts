@@ -76,6 +76,24 @@ test('a part that shrinks is given to others only when its shard uses no more', 
   t.deepEqual([first.running.length, second.running.length], [2, 2]);
 });
 
+test('a request that has time gets a slot that another shard holds and does not need', async (t) => {
+  const cell = cellOf(t, { concurrency: 4 }, 2);
+  const [busy, patient] = [shardOf(cell, 0), shardOf(cell, 1)];
+  await addMany(busy, 8);
+  await cell.rounds(3);
+  t.deepEqual([await concurrencyOf(busy), await concurrencyOf(patient)], [4, 0]);
+  const hours = Date.now() + 7_200_000;
+  await patient.add({ deadline: hours, waitUntil: hours, plan: { urgentAt: hours, highest: 2 } });
+  await busy.take();
+  await cell.rounds(3);
+  t.deepEqual(await patient.take(), [], 'the other shard needs all of them');
+  while (busy.running.length > 0 || (await busy.take()).length > 0)
+    for (const run of [...busy.running]) await busy.end(run);
+  await cell.rounds(3);
+  t.is((await patient.take()).length, 1);
+  t.is(await cell.sum(held), 4);
+});
+
 test('with one call at a time, sixteen shards take turns, and the busiest one too', async (t) => {
   const cell = cellOf(t, { concurrency: 1 }, 16);
   const busiest = shardOf(cell, 0);

@@ -835,6 +835,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/leases',
+    file: 'packages/shared/src/limits/lua/divide.lua',
+    from: 'isShort or each ~= own and each.spare > 0 and each.granted < each.target',
+    to: 'isShort',
+  },
+  {
+    test: 'gateway/leases',
     file: 'packages/shared/src/limits/lua/apply.lua',
     from: 'local leaseEnd = tonumber(askedAt) + LEASE_MS',
     to: 'local leaseEnd = now + LEASE_MS',

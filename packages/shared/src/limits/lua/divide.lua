@@ -172,6 +172,10 @@ local function divide(line, part, limit, quantum)
   for _, each in ipairs(all) do each.demand, each.least = math.min(limit, each.demand), math.min(limit, each.least) end
   local wanted = own.least > 0 and math.max(own.least, own.demand) or 0
   if hasDemand then setTargets(all, free, quantum, now) else own.target = -ownBound end
+  -- Jobs that have time wait for a slot that another shard holds and nobody needs.
+  for _, each in ipairs(hasDemand and all or {}) do
+    isShort = isShort or each ~= own and each.spare > 0 and each.granted < each.target
+  end
   local state, least = line.shards[shard][part], own.least
   local target = math.max(0, own.target + ownBound)
   local granted = target
@@ -190,7 +194,8 @@ local function divide(line, part, limit, quantum)
     if own.granted < least then state.since = now end
     state.last = now
   end
-  if isShort or granted - ownBound < wanted then short[line.isSlots and 'slotsShort' or 'ratesShort'] = true end
+  local isSpareShort = hasDemand and own.spare > 0 and granted < own.target
+  if isShort or isSpareShort or granted - ownBound < wanted then short[line.isSlots and 'slotsShort' or 'ratesShort'] = true end
   isUnsettled = isUnsettled or target > granted and (own.wanted > 0 or isAnyUnheard) or isShort and line.isSlots and own.used > granted
   local isChanged = granted ~= state.granted
   state.granted, state.held = granted, math.max(state.held, granted)
