@@ -12,11 +12,11 @@ compose="${COMPOSE:-docker compose} $*"
 
 say() { echo "upgrade: $*"; }
 
-# Fails when a container is not healthy in time.
-wait_until_healthy() {
+# Fails when a container is not ready in time. It asks by itself, because Docker does so seldom.
+wait_until_ready() {
   left=${READY_SECONDS:-120}
   for id in "$@"; do
-    until [ "$(docker inspect --format '{{.State.Health.Status}}' "$id")" = healthy ]; do
+    until docker exec "$id" ready 9464 /readyz 2> /dev/null; do
       left=$((left - 1))
       [ "$left" -gt 0 ] || return 1
       sleep 1
@@ -45,7 +45,7 @@ replace() {
   say "$service: starting $count beside the $count that run"
   $compose up --detach --no-deps --no-recreate --scale "$service=$((2 * count))" "$service"
   new=$($compose ps -q "$service" | grep -vF "$old")
-  if ! wait_until_healthy $new; then
+  if ! wait_until_ready $new; then
     say "$service: a new container did not get ready. Its log ends with:"
     docker logs --tail 20 "$(echo "$new" | head -n 1)" >&2
     take_away $new
