@@ -3,7 +3,8 @@
  * it. Objects are closed, as Anthropic insists.
  *
  * Some schemas cannot be said that way: those that refer to themselves or to elsewhere, and those that leave a value open
- * (a map, any object, any value), since a closed map is always empty.
+ * (a map, any object, any value), since a closed map is always empty. `transformJSONSchema` of Anthropic's SDK loses properties,
+ * and brings 26 MB.
  */
 import { isKeptNumber, writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../json.js';
