@@ -121,6 +121,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
+    from: 'refusals.every((each) => each !== undefined)',
+    to: 'refusals.length > 0',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
     from: 'if (BigInt(state.left_picodollars) >= expected)',
     to: 'if (expected >= 0n)',
   },
@@ -793,7 +799,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/unsupported',
-    file: 'packages/worker/src/providers/anthropic/fields.ts',
+    file: 'packages/shared/src/registry/anthropic-fields.ts',
     from: 'value !== 1',
     to: 'value > 2',
   },

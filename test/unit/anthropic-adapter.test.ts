@@ -1,7 +1,7 @@
 import type { ChatMessage, ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry } from '@sluice/shared/queue/job';
-import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
+import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
 import { anthropic } from '@sluice/worker/providers/anthropic/index';
 import { UnusableResponse } from '@sluice/worker/providers/types';
 import test, { type ExecutionContext } from 'ava';

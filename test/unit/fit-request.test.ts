@@ -7,7 +7,7 @@ import { factsOf } from '@sluice/shared/registry/model-facts';
 import { fitRequest } from '@sluice/worker/calls/fit-request';
 import { heldMessages, holdMessages } from '@sluice/worker/calls/held-messages';
 import { LearnedRefusals } from '@sluice/worker/calls/learned-refusals';
-import { DROPPED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
+import { DROPPED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
 import { parseError } from '@sluice/worker/providers/parse-error';
 import test from 'ava';
 

@@ -13,6 +13,7 @@ import type { Lately } from '@sluice/shared/queue/lately';
 import { UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
+import { refusedFieldOf } from '@sluice/shared/registry/model-facts';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Admission } from '../chat/admission.js';
@@ -286,6 +287,10 @@ class Tally {
 
   async #addReady({ request, resolved: { chain, route } }: ReadyLine, { body }: BatchLine): Promise<void> {
     const entry = chain.find(({ when }) => when === undefined) as ChainEntry;
+    const refusals = chain
+      .filter(({ when }) => when === undefined)
+      .map((each) => this.#refusalOf(each, request));
+    if (refusals[0] && refusals.every((each) => each !== undefined)) throw refusals[0];
     const group = await this.#groupOf(request.model, route, entry);
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
     const { estimate } = this.parts;
@@ -311,6 +316,19 @@ class Tally {
     group.mostInput += most('mostInput');
     group.longestOutput += most('longestOutput');
     group.bound += most('bound');
+  }
+
+  /** What this entry is known to refuse of the request. */
+  #refusalOf(entry: ChainEntry, request: ReadyLine['request']): GatewayError | undefined {
+    const provider = this.parts.providers.get(entry.provider);
+    const isEmbedding = this.asked.endpoint === 'embeddings';
+    const refused = provider && refusedFieldOf(provider, entry, request, isEmbedding);
+    if (!refused) return undefined;
+    const { field, words } = refused;
+    return new GatewayError('invalid_request', `${entry.model} would refuse it: ${field} ${words}.`, {
+      param: field,
+      reason: 'model_refused_field',
+    });
   }
 
   async #groupOf(model: string, route: string | null, entry: ChainEntry): Promise<Group> {

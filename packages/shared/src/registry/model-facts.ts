@@ -8,6 +8,7 @@
  */
 import type { ChatMessage, ChatRequest } from '../chat.js';
 import type { ProviderConfig } from '../config/provider.js';
+import { REFUSED_FIELDS } from './anthropic-fields.js';
 
 export interface ModelFact {
   /** A field of the request, or `messages`. */
@@ -494,6 +495,31 @@ function knownOf({ kind, prices, maker: serves = prices, responsesPath }: Server
   if (remembered.size >= MOST_REMEMBERED) remembered.clear();
   remembered.set(name, found);
   return found;
+}
+
+/** The first field of a request that a model is known to refuse, and why. Fields that are adapted do not count. */
+export function refusedFieldOf(
+  server: Server,
+  { model, drop = [], rename = {} }: { model: string; drop?: string[]; rename?: Record<string, string> },
+  request: ChatRequest,
+  isEmbedding: boolean,
+): { field: string; words: string } | undefined {
+  const isLeft = (field: string) => !drop.includes(field) && !Object.hasOwn(rename, field);
+  const valueHere = (field: string) => (isLeft(field) ? (request[field] ?? null) : null);
+  const facts = isEmbedding ? embeddingFactsOf(server, model) : factsOf(server, model);
+  const fact = facts.find(({ field, adapt, refuses }) => {
+    if (adapt) return false;
+    if (field === 'messages') return refuses?.(undefined, request) ?? true;
+    const value = valueHere(field);
+    return value !== null && (refuses?.(value, request) ?? true);
+  });
+  if (fact || isEmbedding || server.kind !== 'anthropic') return fact;
+  const [field, refusal] =
+    Object.entries(REFUSED_FIELDS).find(([name, { refuses }]) => {
+      const value = valueHere(name);
+      return value !== null && refuses(value);
+    }) ?? [];
+  return field && refusal ? { field, words: `cannot be served: ${refusal.reason}` } : undefined;
 }
 
 /** Whether the model takes this request by the Responses API only. */

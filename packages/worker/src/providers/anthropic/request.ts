@@ -1,9 +1,9 @@
 import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import { REFUSED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
 import { type JsonObject, toText } from '../json.js';
 import { refuse } from '../refuse.js';
 import type { Block } from './content.js';
-import { REFUSED_FIELDS } from './fields.js';
 import { Grammar } from './grammar.js';
 import { toConversation } from './messages.js';
 import { type AnswerFormat, toAnswerFormat, toOutputConfig } from './output-config.js';
