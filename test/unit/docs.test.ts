@@ -8,8 +8,8 @@ import { ERROR_STATUS } from '@sluice/shared/errors';
 import { describeEnv } from '@sluice/shared/process/env';
 import { REASONS } from '@sluice/shared/reasons';
 import { keyNames } from '@sluice/shared/redis/key-names';
-import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry/diff';
 import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
+import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry/diff';
 import test from 'ava';
 
 const repository = new URL('../../../', import.meta.url);

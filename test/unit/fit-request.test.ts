@@ -3,11 +3,11 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import { type GatewayConfig, parseConfig } from '@sluice/shared/config/config';
 import type { ChainEntry } from '@sluice/shared/contract/route';
 import { priceSimulated } from '@sluice/shared/process/simulated-upstream';
+import { DROPPED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
 import { factsOf } from '@sluice/shared/registry/model-facts';
 import { fitRequest } from '@sluice/worker/calls/fit-request';
 import { heldMessages, holdMessages } from '@sluice/worker/calls/held-messages';
 import { LearnedRefusals } from '@sluice/worker/calls/learned-refusals';
-import { DROPPED_FIELDS } from '@sluice/shared/registry/anthropic-fields';
 import { parseError } from '@sluice/worker/providers/parse-error';
 import test from 'ava';
 
