@@ -19,7 +19,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 
 for (const [name, files] of Object.entries(PLACES)) {
   test(`${name} is used where it does its part`, (t) => {
-    const imported = new RegExp(`(?:from|import\\()\\s*'${name}'`);
+    const imported = new RegExp(`(?:from |import\\(|require\\()\\s*'${name}'`);
     for (const file of files) t.regex(readFileSync(join(REPOSITORY, file), 'utf8'), imported, file);
   });
 }

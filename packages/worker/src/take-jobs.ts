@@ -10,13 +10,14 @@ import {
   TEST_JOB,
   type TestJob,
 } from '@sluice/shared/queue/job';
-import { UnrecoverableError } from 'bullmq';
 import type { WorkerParts } from './assemble.js';
 import type { WorkerShard } from './assemble-shard.js';
 import { testKeys } from './calls/test-provider.js';
 import { ChatWorker, type LockTimes, type TakenJob } from './jobs/chat-worker.js';
 import { ModelLists } from './jobs/model-lists.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
+
+import bullmq = require('bullmq');
 
 type JobParts = WorkerShard & { common: WorkerParts; lists: ModelLists; logger: Logger };
 
@@ -67,7 +68,8 @@ async function runJob(parts: JobParts, provider: string, taken: TakenJob): Promi
     await replyWithVerdict(parts, provider, taken.data as TestJob);
     return undefined;
   }
-  if (taken.name !== CHAT_JOB) throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
+  if (taken.name !== CHAT_JOB)
+    throw new bullmq.UnrecoverableError(`nobody here runs a job named ${taken.name}`);
   const job = taken.data as ChatJob;
   job.request = taken.request || job.request || '';
   // Redis had no room for the request, so the api has refused the caller. After the deadline the request may have expired.

@@ -15,13 +15,15 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
-import { DelayedError, type Job, Queue, Worker } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { budgetDetails } from './budget-details.js';
 import type { Delivery, DeliveryStore } from './delivery-store.js';
 import { retryWait, TRIED_FOR_MS } from './retry-wait.js';
 import { sendMessage } from './send-message.js';
 import { TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js';
+
+import bullmq = require('bullmq');
 
 export const LOOK_FOR_EVENTS_EVERY_MS = 1_000;
 const QUEUE = 'webhooks';
@@ -60,7 +62,7 @@ export interface WebhooksParts {
 }
 
 /** BullMQ would block for ten seconds while messages wait for their next try, and the connection would end as a silent one. */
-class Deliverer extends Worker<DeliveryJob> {
+class Deliverer extends bullmq.Worker<DeliveryJob> {
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1000;
   }
@@ -74,7 +76,7 @@ export class Webhooks {
 
   constructor(private readonly parts: WebhooksParts) {
     const { redis, names, config } = parts;
-    this.#queue = new Queue(QUEUE, {
+    this.#queue = new bullmq.Queue(QUEUE, {
       connection: redis,
       prefix: names.webhookQueuePrefix,
       streams: { events: { maxLen: 100 } },
@@ -295,5 +297,5 @@ export class Webhooks {
 /** BullMQ learns from the error that the job is not over. */
 async function putOff(job: Job, token: string | undefined, waitMs: number): Promise<never> {
   await job.moveToDelayed(Date.now() + Math.round(waitMs), token);
-  throw new DelayedError();
+  throw new bullmq.DelayedError();
 }

@@ -7,7 +7,7 @@
  * the job off its queue and leaves a mark under the request's id, which outlives the job. A job that runs again after a
  * crash, a worker that wakes up late and a job that was added again find the mark, or their job gone, and change nothing.
  */
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { MOST_FOUND } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
@@ -72,6 +72,8 @@ import {
 } from './settle.js';
 import { lapsesAt, reservationOf } from './workspace-limits.js';
 import { WorkspaceMoved } from './workspace-moved.js';
+
+import bullmq = require('bullmq');
 
 const LARGE_GRACE_MS = 60_000;
 /** The most requests of a part, and their bytes. A part is in Redis twice until the provider has it. */
@@ -438,7 +440,7 @@ export class ChatQueue {
     const known = this.#known.get(provider);
     if (known) return known;
     const { names } = this.parts;
-    const bull = new Queue(
+    const bull = new bullmq.Queue(
       provider,
       {
         connection: this.redis,

@@ -11,9 +11,11 @@ import {
   type TakenJson,
 } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { Job, type JobJson, Worker } from 'bullmq';
+import type { Job, JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
+
+import bullmq = require('bullmq');
 
 export interface LockTimes {
   /** How long a worker that has stopped keeps its jobs. */
@@ -36,7 +38,7 @@ const RETRY_MS = 500;
 const BREATHE_AFTER_MS = 20;
 
 /** A job as a worker has it. */
-export class TakenJob extends Job<unknown, JobResult> {
+export class TakenJob extends bullmq.Job<unknown, JobResult> {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
   /** The request of a chat job, sealed. It is empty when Redis does not have it. */
@@ -82,7 +84,7 @@ export interface ChatWorkerParts extends BackendParts {
   onError(error: unknown): void;
 }
 
-export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBackend> {
+export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQueueBackend> {
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
   readonly #answers: AnswerRoom;
