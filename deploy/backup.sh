@@ -19,8 +19,8 @@ for node in $($compose config --services | grep '^redis'); do
   $compose exec -T "$node" sh < deploy/redis/copy-file.sh > "$folder/$node.tar"
   say "$node: $(wc -c < "$folder/$node.tar") bytes"
 done
-# The status 1 says that a file went or came meanwhile; no file ever changes.
-$compose exec -T admin tar -C /var/lib/sluice --exclude='*.part' -cf - . > "$folder/files.tar" || [ $? -eq 1 ]
+# The status 1 of tar says that a file went or came meanwhile; no file ever changes.
+$compose exec -T admin sh -c 'tar -C /var/lib/sluice --exclude="*.part" -cf - . || [ $? -eq 1 ]' > "$folder/files.tar"
 say "files of batches: $(wc -c < "$folder/files.tar") bytes"
 $compose exec -T postgres pg_dump --username=sluice_owner --format=custom sluice > "$folder/postgres.dump"
 say "PostgreSQL: $(wc -c < "$folder/postgres.dump") bytes"

@@ -41,6 +41,7 @@ take_away() {
 replace() {
   service=$1
   old=$($compose ps -q "$service")
+  [ -n "$old" ] || { say "$service: none runs, so there is nothing to replace. Run: $compose up --detach"; exit 1; }
   count=$(echo "$old" | wc -l)
   say "$service: starting $count beside the $count that run"
   $compose up --detach --no-deps --no-recreate --scale "$service=$((2 * count))" "$service"

@@ -18,7 +18,7 @@ done
 hex() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 secret() { head -c 32 /dev/urandom | base64; }
 write() {
-  if [ -e "$folder/$1" ]; then echo "$folder/$1 is there already; it is left as it is." >&2; else cat > "$folder/$1"; fi
+  if [ -e "$folder/$1" ]; then echo "$folder/$1 is there already; it is left as it is." >&2; else cat > "$folder/$1.new" && mv "$folder/$1.new" "$folder/$1"; fi
 }
 umask 077
 write secrets.env <<END

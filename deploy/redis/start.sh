@@ -6,6 +6,14 @@
 # transactions in it that the user may not make. With a plain `user default off` a restart loses nearly everything.
 set -eu
 umask 077
+case "${REDIS_API_PASSWORD:?}${REDIS_ADMIN_PASSWORD:?}${REDIS_WORKER_PASSWORD:?}${REDIS_CLUSTER_PASSWORD:-}" in *[!A-Za-z0-9]*)
+  echo 'start.sh: a password of Redis may have letters and digits only' >&2
+  exit 1 ;;
+esac
+case ${SLUICE_SHARDS:-1} in *[!0-9]*)
+  echo 'start.sh: SLUICE_SHARDS is a number' >&2
+  exit 1 ;;
+esac
 users="${TMPDIR:-/tmp}/users.acl"
 shards=''
 if [ "${SLUICE_SHARDS:-1}" -gt 1 ]; then shards='s/ \(%R\)\{0,1\}~{sluice}:\([^ ]*\)/& \1~{sluice\/*}:\2/g'; fi

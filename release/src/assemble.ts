@@ -111,10 +111,10 @@ function repositoryOf({ GITHUB_SERVER_URL, GITHUB_REPOSITORY }: NodeJS.ProcessEn
 /** The pages of the docs are not in the package, so a link leads to the repository, to the version of the package. */
 export function linkTo(repository: string | undefined, version: string, text: string): string {
   if (!repository) return text;
-  return text.replace(
-    /(!?)(\[[^\]]*\])\((?!\w+:|#)([^)]+)\)/g,
-    (_, image: string, words: string, path: string) => {
-      return `${image}${words}(${repository}/${image ? 'raw' : 'blob'}/v${version}/${path})`;
-    },
-  );
+  const link = (kind: 'raw' | 'blob') => (_: string, words: string, path: string) =>
+    `${words}(${repository}/${kind}/v${version}/${path})`;
+  // A badge is an image within a link, so images come first.
+  return text
+    .replace(/(!\[[^\]]*\])\((?!\w+:|#)([^)]+)\)/g, link('raw'))
+    .replace(/((?<!!)\[(?:!\[[^\]]*\]\([^)]*\)|[^\]])*\])\((?!\w+:|#)([^)]+)\)/g, link('blob'));
 }

@@ -3,7 +3,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { pathOf, readText, run } from './repository.js';
 
 /** Every file that names an image of others. */
-export const IMAGE_FILES = ['Dockerfile', 'docker-compose.yml', 'deploy/helm/sluice/values.yaml'];
+export const IMAGE_FILES = [
+  'Dockerfile',
+  'docker-compose.yml',
+  'deploy/compose/cluster.yml',
+  'deploy/helm/sluice/values.yaml',
+];
 
 /** An image of others has a version as its tag. Ours have none here. */
 const IMAGE = /^(FROM |\s+image: )([\w./-]+:v?\d[\w.-]*)(@sha256:[0-9a-f]{64})?(?=\s|$)/gm;

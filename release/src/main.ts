@@ -22,7 +22,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 class ReleaseError extends Error {}
 
 function release(version: string, dryRun: boolean): void {
-  if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+  if (!/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.test(version))
     throw new ReleaseError(`${version} is no version; ${USAGE}`);
   if (!dryRun && run('git', ['branch', '--show-current']) !== 'main')
     throw new ReleaseError('releases are made from main');

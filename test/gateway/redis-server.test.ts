@@ -31,7 +31,7 @@ const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
 };
 
 /** Real servers that no process starts with: how Redis is started, and what the process says. */
-const REFUSED: Record<string, { extra: string[]; says: string }> = {
+const REFUSED: Record<string, { extra: string[]; path?: string; says: string }> = {
   'a node of a Cluster': {
     extra: ['--cluster-enabled', 'yes'],
     says: 'this Redis is a node of a Cluster: set REDIS_URL to redis+cluster:',
@@ -47,6 +47,20 @@ const REFUSED: Record<string, { extra: string[]; says: string }> = {
   'a Redis that lacks replicas': {
     extra: ['--min-replicas-to-write', '1'],
     says: 'Redis refuses to work: NOREPLICAS Not enough good replicas to write',
+  },
+  'a database that Redis does not have': {
+    extra: [],
+    path: '/99',
+    says: 'this Redis has no database 99, which REDIS_URL names',
+  },
+  'a database that is no number': {
+    extra: [],
+    path: '/abc',
+    says: 'REDIS_URL names a database that is no number',
+  },
+  'a user without its keys': {
+    extra: '--user default on nopass resetkeys ~other:* &* +@all'.split(' '),
+    says: 'the user of REDIS_URL may not use the keys ~{<cell>}:*',
   },
   'a user without INFO': {
     extra: '--user default on nopass ~* &* +@all -info'.split(' '),
@@ -125,11 +139,11 @@ for (const role of ['api', 'worker'] as const) {
 }
 
 // An api checks it by the same code.
-for (const [what, { extra, says }] of Object.entries(REFUSED))
+for (const [what, { extra, path = '', says }] of Object.entries(REFUSED))
   test(`the worker refuses ${what} by name`, async (t) => {
     const redis = await startTestRedis({ folder: makeFolder(t), extra });
     t.teardown(() => redis.stop());
-    const { ended, output } = await launch(t, 'worker', { REDIS_URL: redis.url });
+    const { ended, output } = await launch(t, 'worker', { REDIS_URL: `${redis.url}${path}` });
     t.is(await ended, 1);
     t.true(output().includes(`sluice worker: cannot start: ${says}`), output());
   });

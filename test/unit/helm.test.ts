@@ -36,7 +36,7 @@ test('the chart gives each role its own user of Redis, and only workers the prov
       t.is(text.includes('sluice-providers'), name === 'full.yaml' && role === 'worker', `${name}: ${role}`);
       t.is(text.includes('ADMIN_TOKEN'), role === 'admin', `${name}: ${role}`);
       const hasPostgres = !['default.yaml', 'cluster.yaml'].includes(name);
-      t.is(text.includes('"DATABASE_URL"'), hasPostgres, `${name}: ${role}`);
+      t.is(text.includes('"DATABASE_URL"'), hasPostgres && role !== 'api', `${name}: ${role}`);
       t.is(text.includes('DATABASE_OWNER_URL'), hasPostgres && role === 'worker', `${name}: ${role}`);
       const hasFiles = name === 'full.yaml' && role !== 'worker';
       t.is(text.includes('"claimName":"gateway-files"'), hasFiles, `${name}: ${role}`);

@@ -1,4 +1,4 @@
-import { sentinelOptions } from '@sluice/shared/redis/address';
+import { requireReadable, sentinelOptions } from '@sluice/shared/redis/address';
 import test from 'ava';
 
 test('a plain address has no Sentinels', (t) => {
@@ -39,4 +39,18 @@ test('an address without Sentinels is refused with how to write it, and without 
     const error = t.throws(() => sentinelOptions(url), { message: /sentinels=<host:port>/ });
     t.false(error.message.includes('secret'));
   }
+});
+
+test('a database that is no number, and a password that cannot be read, are refused without the password', (t) => {
+  for (const url of ['redis://h:1/abc', 'redis://h:1/-1', 'redis://h:1?db=x', 'redis://u:secret%zz@h:1']) {
+    const error = t.throws(() => requireReadable(url), { message: /REDIS_URL/ });
+    t.false(error.message.includes('secret'));
+  }
+  for (const url of [
+    'redis://h:1',
+    'redis://h:1/',
+    'redis://u:p%23@h:1/15',
+    'redis+sentinel://main/0?sentinels=a',
+  ])
+    t.notThrows(() => requireReadable(url));
 });

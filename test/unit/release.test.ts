@@ -103,6 +103,10 @@ test('links of the README lead to the version in the repository', (t) => {
     '![kill](https://host/us/sluice/raw/v0.2.0/docs/a.svg) ' +
       '[docs](https://host/us/sluice/blob/v0.2.0/docs/a.md#b), [here](#start), [npm](https://npmjs.com)',
   );
+  t.is(
+    linkTo('https://host/us/sluice', '0.2.0', '[![Node](docs/n.svg)](docs/d.md)'),
+    '[![Node](https://host/us/sluice/raw/v0.2.0/docs/n.svg)](https://host/us/sluice/blob/v0.2.0/docs/d.md)',
+  );
   t.is(linkTo(undefined, '0.2.0', text), text);
 });
 

@@ -119,7 +119,7 @@ capabilities: { drop: [ALL] }
 - name: GATEWAY_KEY
   valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: GATEWAY_KEY, optional: true } }
 {{- end }}
-{{- if and (ne .role "apply") (or .root.Values.postgres.bundled .root.Values.postgres.existingSecret) }}
+{{- if and (has .role (list "worker" "admin")) (or .root.Values.postgres.bundled .root.Values.postgres.existingSecret) }}
 {{- $secret := include "sluice.postgresSecret" .root }}
 - name: DATABASE_URL
   valueFrom: { secretKeyRef: { name: {{ $secret }}, key: DATABASE_URL } }

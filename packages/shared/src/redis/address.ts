@@ -12,6 +12,20 @@ export const REDIS_PROTOCOLS = [
 
 const SENTINEL_PORT = 26_379;
 
+/** Without this, ioredis takes a database that is no number for another one, or ends the process. */
+export function requireReadable(url: string): void {
+  const { pathname, username, password, searchParams } = new URL(url);
+  if (!/^\/?\d*$/.test(pathname) || searchParams.has('db'))
+    throw new Error(
+      'REDIS_URL names a database that is no number; it is written redis://<host>:<port>/<number>',
+    );
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    throw new Error('the user or the password in REDIS_URL has a % that is not written as %25');
+  }
+}
+
 /**
  * The options for `redis+sentinel://user:password@mymaster/0?sentinels=host:26379,host:26379`, whose host is the name that
  * the Sentinels know the primary by (`rediss+sentinel`: TLS to Redis, `sentinel_tls=true`: TLS to the Sentinels); undefined

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
-import { sentinelOptions } from './address.js';
+import { requireReadable, sentinelOptions } from './address.js';
 import { CommandTimeout } from './away.js';
 import { connectToCluster, readClusterAddress } from './cluster.js';
 
@@ -144,6 +144,7 @@ function connect(url: string, own: RedisOptions): Redis {
 function open(url: string, options: RedisOptions): Redis {
   const cluster = readClusterAddress(url);
   if (cluster) return connectToCluster(cluster, options);
+  requireReadable(url);
   const sentinel = sentinelOptions(url);
   return sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
 }
@@ -205,11 +206,10 @@ export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<voi
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         redis.off('ready', ready);
-        const reason = lastError ? ` (${lastError.message})` : '';
         reject(
           new Error(
             refusal === undefined
-              ? `Redis did not answer within ${timeoutMs} ms${reason}`
+              ? `Redis did not answer within ${timeoutMs} ms${explain(lastError, redis.options.tls !== undefined)}`
               : `Redis refuses the connection: ${refusal}`,
           ),
         );
@@ -224,6 +224,16 @@ export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<voi
     redis.off('error', remember);
     redis.off('connect', listen);
   }
+}
+
+function explain(error: Error | undefined, isTls: boolean): string {
+  if (!error) return '';
+  const { message } = error;
+  if (message.includes('No such master')) return ': the Sentinels do not know the name in REDIS_URL';
+  if (message.includes('RESP type')) return ': what answers at REDIS_URL is no Redis';
+  if (isTls) return ` (${message}). REDIS_URL begins with rediss, so it has to speak TLS`;
+  const isReset = message.includes('ECONNRESET');
+  return ` (${message})${isReset ? '. If it speaks TLS, REDIS_URL begins with rediss' : ''}`;
 }
 
 /** The first words of an error that is Redis' first reply. Protected mode says a whole page. */

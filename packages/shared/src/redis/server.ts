@@ -95,6 +95,7 @@ export async function requireCapable(redis: Redis, mayEvict = false): Promise<Re
     throw new Error(
       `this ${product} is a node of a Cluster: set REDIS_URL to redis+cluster://<host:port>,<host:port>`,
     );
+  await requireDatabase(redis, product);
   if (isReplica)
     throw new Error(
       `this ${product} is a read-only replica: set REDIS_URL to its primary, or to its Sentinels`,
@@ -113,6 +114,16 @@ export async function requireCapable(redis: Redis, mayEvict = false): Promise<Re
   return facts;
 }
 
+/** ioredis goes on with database 0 where there is no such database. */
+async function requireDatabase(redis: Redis, product: string): Promise<void> {
+  const { db = 0 } = redis.options;
+  if (db === 0) return;
+  await redis.select(db).catch((error) => {
+    if (!String(error).includes('out of range')) throw error;
+    throw new Error(`this ${product} has no database ${db}, which REDIS_URL names`);
+  });
+}
+
 /** What the gateway does with commands that it needs before everything else. */
 const USES: Readonly<Record<string, string>> = {
   info: 'every process reads from it which server this is, and whether it can lose requests',
@@ -129,6 +140,8 @@ export function isForbidden(error: unknown): error is Error {
 /** What the user of REDIS_URL may not do, and why it has to. */
 export function explainForbidden(error: Error): string {
   const { name = '' } = (error as Error & { command?: { name?: string } }).command ?? {};
+  if (/\bkeys?\b/.test(error.message) && !(name in USES))
+    return `the user of REDIS_URL may not use the keys ~{<cell>}:* (${error.message}). deploy/redis/users.acl has what the user of each role needs`;
   const use = USES[name] ?? 'a process of this role uses it';
   return `the user of REDIS_URL may not ${name.toUpperCase()}, and has to: ${use} (${error.message}). deploy/redis/users.acl has what the user of each role needs`;
 }
