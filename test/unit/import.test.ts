@@ -145,6 +145,14 @@ test('deployments of different providers under one name of LiteLLM share its req
       ],
     },
   ]);
+  t.deepEqual(await groupOf('weight: 0.5', 'weight: 40'), [
+    {
+      one_of: [
+        { ...openai, weight: 13 },
+        { ...groq, weight: 1000 },
+      ],
+    },
+  ]);
   t.deepEqual(await groupOf('timeout: 9', 'timeout: 9'), [
     {
       one_of: [

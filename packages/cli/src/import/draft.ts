@@ -209,8 +209,8 @@ function countModels(chain: readonly (Entry | Group)[]): number {
 /** Shares such as 0.3 and 0.7 as the whole numbers that Sluice takes. */
 export function weightsOf(shares: readonly number[]): number[] {
   const isWhole = shares.every((share) => Number.isInteger(share));
-  const scale = isWhole ? 1 : Math.min(100, WEIGHT.max / Math.max(...shares));
-  return shares.map((share) => Math.max(1, Math.min(WEIGHT.max, Math.round(share * scale))));
+  const scale = Math.min(isWhole ? 1 : 100, WEIGHT.max / Math.max(...shares));
+  return shares.map((share) => Math.max(1, Math.round(share * scale)));
 }
 
 /** The entries as one group, each with its share of the requests, if the shares are not all the same. */

@@ -18,8 +18,9 @@ export const COOLDOWN =
 const TOKEN =
   'A credential belongs in auth of the provider, as token_file or token_command: docs/providers.md.';
 const RATE =
-  'This was not taken over: a wildcard has no limits of its own, and of deployments that share provider, model and key the first counts. Set limits of the provider by hand.';
-const ENTRY = 'This was not taken over: Sluice has it for entries of routes, once each. Set it by hand.';
+  'A wildcard has no limit of its own. Deployments with the same provider, model and key share the first limit. Set limits of the provider by hand.';
+const ENTRY =
+  'This was not taken over, because Sluice has it once for each entry of a route. Set it by hand.';
 const ADDRESS = 'The preset has an address of its own. Set base_url or query of the provider by hand.';
 
 /** Also about settings that are taken over in most places, for the others. */
