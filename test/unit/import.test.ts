@@ -326,6 +326,18 @@ test('a variable that Sluice reads itself is not taken over for a key of a provi
     t.true(err.includes(`Sluice reads ${name} itself. Set LITELLM_${name} to what this file means by it.`));
 });
 
+test('a secret of the file gets no variable that another deployment reads by itself', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:\n${model('a', 'model: openai/gpt-4o, api_key: in-the-file')}${model('b', 'model: openai/o3')}`,
+  );
+  t.deepEqual(config.providers, {
+    openai: { preset: 'openai', api_key: '${OPENAI_API_KEY_2}' },
+    'openai-2': { preset: 'openai' },
+  });
+  t.regex(err, /Set OPENAI_API_KEY_2 to it\./);
+});
+
 test('every workspace of an import has a variable of its own for its key', async (t) => {
   const { config } = await importLitellm(
     t,

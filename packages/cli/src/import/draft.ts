@@ -61,7 +61,7 @@ export class Draft {
   readonly #providerNames = new Names('-');
   #longestMs = STANDARD_DEADLINE_MS;
 
-  /** `reserved`: variables that the other gateway's file reads. They are never proposed for anything else. */
+  /** `reserved`: variables that the other gateway reads. They are never proposed for anything else. */
   constructor(reserved: Iterable<string>) {
     this.#variableNames = new Names('_', [...reserved, ...OWN_VARIABLES]);
   }

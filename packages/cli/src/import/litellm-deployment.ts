@@ -106,7 +106,7 @@ function direct(
     place.note('The address of this server is not in the file. Add it as a provider of kind openai.');
     return undefined;
   }
-  const wanted = VARIABLES.get(prefix) ?? `${prefix.toUpperCase()}_API_KEY`;
+  const wanted = variableOf(prefix);
   const key = readKey(draft, params.get('api_key'), wanted);
   const fields: Fields = preset === undefined ? { kind: 'openai' } : { preset };
   if (preset === 'azure-deployments') Object.assign(fields, azureFields(draft, params, address));
@@ -120,6 +120,17 @@ function direct(
   if (organization !== undefined) fields.headers = { 'openai-organization': organization };
   const own = prefix === 'openai' && address !== undefined;
   return { name: own ? 'openai-compatible' : prefix.replaceAll('_', '-'), fields, model: literal(model) };
+}
+
+function variableOf(prefix: string): string {
+  return VARIABLES.get(prefix) ?? `${prefix.toUpperCase()}_API_KEY`;
+}
+
+/** The variable that LiteLLM reads for a deployment without a key. */
+export function standardVariable(params: Place): string[] {
+  if (params.get('api_key').isThere) return [];
+  const [prefix] = splitModel(params.get('model').text ?? '', params.get('custom_llm_provider').text);
+  return prefix === undefined ? [] : [variableOf(prefix)];
 }
 
 const VARIABLE = /^os\.environ\/([A-Za-z_]\w*)$/;

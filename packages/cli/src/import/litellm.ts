@@ -4,7 +4,7 @@ import { ConfigError } from '@sluice/shared/config/config';
 import { COUNT, ID } from '@sluice/shared/contract/common';
 import { Draft, type Fields, type Routes, SECONDS, TOO_MANY_PROVIDERS, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
-import { plainWord, readDeployment } from './litellm-deployment.js';
+import { plainWord, readDeployment, standardVariable } from './litellm-deployment.js';
 import { readRoutes } from './litellm-fallbacks.js';
 import { addTo, type Group, type Member, readWeight, toGroup } from './litellm-group.js';
 import {
@@ -36,7 +36,11 @@ export function importLitellm(file: ForeignFile): Draft {
   const { root } = file;
   refuseOthers(file);
   const variables = [...file.text.matchAll(/os\.environ\/([A-Za-z_]\w*)/g)].map(([, name]) => name ?? '');
-  const draft = new Draft(variables);
+  const params = root
+    .get('model_list')
+    .items()
+    .map((item) => item.get('litellm_params'));
+  const draft = new Draft([...variables, ...params.flatMap(standardVariable)]);
   const settings = root.get('litellm_settings');
   const router = root.get('router_settings');
 
