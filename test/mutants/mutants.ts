@@ -906,6 +906,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (true)',
   },
   {
+    test: 'unit/import',
+    file: 'packages/cli/src/import/litellm.ts',
+    from: 'root.noteRest();',
+    to: '',
+  },
+  {
     test: 'unit/line-estimate',
     file: 'packages/shared/src/registry/line-estimate.ts',
     from: ': longest;',

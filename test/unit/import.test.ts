@@ -1,8 +1,9 @@
 /** `sluice import`: the files of other gateways as gateway.yaml. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { join as joinPath, shownKey } from '@sluice/shared/contract/path-text';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'yaml';
 import { sluice } from '../helpers/sluice.js';
@@ -144,6 +145,14 @@ test('deployments of different providers under one name of LiteLLM share its req
       ],
     },
   ]);
+  t.deepEqual(await groupOf('weight: 0.5', 'weight: 40'), [
+    {
+      one_of: [
+        { ...openai, weight: 13 },
+        { ...groq, weight: 1000 },
+      ],
+    },
+  ]);
   t.deepEqual(await groupOf('timeout: 9', 'timeout: 9'), [
     {
       one_of: [
@@ -176,7 +185,7 @@ test('what LiteLLM knows of a model, and what Sluice cannot call, is told and ne
   t.deepEqual(config.workspaces[0].routes, { a: [{ provider: 'openai', model: 'gpt-4o', retries: 5 }] });
   for (const line of [
     'line 2: model_list[0].litellm_params.model: Sluice needs a model id of 1 to 256 characters without spaces. This one was left out.',
-    'line 4: model_list[1].litellm_params.num_retries: An entry is retried 5 times at most.',
+    'line 4: model_list[1].litellm_params.num_retries: Sluice takes 0 to 5 here. This became 5.',
     'line 5: model_list[1].model_info.max_input_tokens: Sluice has a list of models with their windows. Correct it with "sluice models set".',
     'line 5: model_list[1].model_info.input_cost_per_token: Prices are not in gateway.yaml. Set them with "sluice models set".',
     'line 5: model_list[1].model_info.base_model: Sluice finds prices by the name that is called. Set those of this deployment with "sluice models set".',
@@ -239,6 +248,11 @@ test('a file that is there is overwritten only with --force', async (t) => {
   t.is(readFileSync(join(directory, 'gateway.yaml'), 'utf8'), 'mine');
   t.is((await sluice('import litellm litellm.yaml -o gateway.yaml --force', { directory })).code, 0);
   t.regex(readFileSync(join(directory, 'gateway.yaml'), 'utf8'), /^# Made by/);
+  const source = readFileSync(join(directory, 'litellm.yaml'), 'utf8');
+  linkSync(join(directory, 'litellm.yaml'), join(directory, 'link.yaml'));
+  for (const output of ['litellm.yaml', './litellm.yaml', 'link.yaml'])
+    t.is((await sluice(`import litellm litellm.yaml -o ${output} --force`, { directory })).code, 2);
+  t.is(readFileSync(join(directory, 'litellm.yaml'), 'utf8'), source);
 });
 
 test('a file that is no YAML, holds no list, or names odd things is told or imported, and never thrown over', async (t) => {
@@ -247,14 +261,18 @@ test('a file that is no YAML, holds no list, or names odd things is told or impo
   t.is(broken.code, 1);
   t.regex(broken.err, /not closed/);
   t.is((await sluice('import litellm nowhere.yaml', { directory })).code, 1);
-  for (const text of [
-    '',
-    '[]',
-    'model_list: 3',
-    'model_list: [1, null, {litellm_params: x}]',
-    '__proto__: {a: 1}',
-  ])
-    t.deepEqual((await importLitellm(t, text)).config.workspaces[0].routes, {});
+  for (const text of ['', '[]', 'hello', 'model_list: 3', 'model_list: {a: b}', '__proto__: {a: 1}']) {
+    const ran = await sluice('import litellm given.yaml', {
+      directory: folderWith(t, { 'given.yaml': text }),
+    });
+    t.is(ran.code, 1, text);
+    t.is(ran.out, '');
+    t.regex(ran.err, /this is no config\.yaml of LiteLLM/);
+  }
+  writeFileSync(join(directory, 'wide.yaml'), Buffer.from('\uFEFFmodel_list: []', 'utf16le'));
+  t.regex((await sluice('import litellm wide.yaml', { directory })).err, /wide\.yaml is no text in UTF-8/);
+  const empty = await importLitellm(t, 'model_list: [1, null, {litellm_params: x}]');
+  t.deepEqual(empty.config.workspaces[0].routes, {});
   const odd = await importLitellm(
     t,
     'model_list: [{model_name: "a b", litellm_params: {model: gpt-4o}}, {model_name: c, litellm_params: {model: "openai/${x}"}}]',
@@ -287,4 +305,264 @@ litellm_settings: { request_timeout: 900 }
   });
   t.is(config.workspaces[0].routes.v[0].model, 'google/gemini-2.5-pro');
   t.deepEqual(config.request, { deadline_ms: 900_000 });
+});
+
+const model = (name: string, params: string, more = '') =>
+  `  - { model_name: ${name}, litellm_params: { ${params} }${more} }\n`;
+const THREE = ['a', 'b', 'c'].map((name) => model(name, `model: openai/model-${name}`)).join('');
+
+test('a variable that Sluice reads itself is not taken over for a key of a provider', async (t) => {
+  const own = ['GATEWAY_KEY', 'ADMIN_TOKEN', 'REDIS_URL', 'PAYLOAD_KEY_FILE'];
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:\n${own.map((name, i) => model(`m${i}`, `model: openai/gpt-4o, api_key: os.environ/${name}`)).join('')}`,
+  );
+  t.deepEqual(
+    Object.values(config.providers).map((provider) => (provider as { api_key: string }).api_key),
+    own.map((name) => `\${LITELLM_${name}}`),
+  );
+  t.is(config.workspaces[0].keys[0].value, '${GATEWAY_KEY}');
+  for (const name of own)
+    t.true(err.includes(`Sluice reads ${name} itself. Set LITELLM_${name} to what this file means by it.`));
+});
+
+test('a secret of the file gets no variable that another deployment reads by itself', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:\n${model('a', 'model: openai/gpt-4o, api_key: in-the-file')}${model('b', 'model: openai/o3')}`,
+  );
+  t.deepEqual(config.providers, {
+    openai: { preset: 'openai', api_key: '${OPENAI_API_KEY_2}' },
+    'openai-2': { preset: 'openai' },
+  });
+  t.regex(err, /Set OPENAI_API_KEY_2 to it\./);
+});
+
+test('every workspace of an import has a variable of its own for its key', async (t) => {
+  const { config } = await importLitellm(
+    t,
+    `model_list:\n${model('a', 'model: openai/gpt-4o, api_key: os.environ/GATEWAY_KEY_Z')}
+litellm_settings: { default_team_settings: [{ team_id: y-1 }, { team_id: y_1 }, { team_id: y-1-2 }, { team_id: z }] }
+`,
+  );
+  t.is(config.providers.openai.api_key, '${GATEWAY_KEY_Z}');
+  t.deepEqual(
+    config.workspaces.map(({ keys }: { keys: { value: string }[] }) => keys[0]?.value),
+    ['', '_Y_1', '_Y_1_2', '_Y_1_2_2', '_Z_2'].map((end) => `\${GATEWAY_KEY${end}}`),
+  );
+});
+
+test('the maps that a map of YAML merges count, as in Python', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `x: &more { timeout: 9, rpm: 11 }
+model_list:
+  - { model_name: a, litellm_params: &defaults { api_key: os.environ/FOO, timeout: 7, model: openai/gpt-4o } }
+  - { model_name: b, litellm_params: { <<: [*defaults, *more], model: groq/llama } }
+`,
+  );
+  t.deepEqual(config.workspaces[0].routes.b, [{ provider: 'groq', model: 'llama', timeout_ms: 7_000 }]);
+  t.deepEqual(config.providers.groq, {
+    preset: 'groq',
+    api_key: '${FOO}',
+    limits: { models: { llama: { requests_per_minute: 11 } } },
+  });
+  t.regex(err, /^line 1: x: This has no counterpart/);
+  t.regex(err, /1 place to look at/);
+  const laughs = Array.from(
+    { length: 40 },
+    (_, i) =>
+      `  - &a${i} { ${
+        i
+          ? `<<: [${Array(9)
+              .fill(`*a${i - 1}`)
+              .join()}], `
+          : ''
+      }k${i}: 1 }`,
+  ).join('\n');
+  const directory = folderWith(t, { 'laughs.yaml': `model_list: []\nx:\n${laughs}` });
+  t.is((await sluice('import litellm laughs.yaml', { directory })).code, 1);
+});
+
+test('fallbacks of LiteLLM are followed to their end, for aliases too, and those of router_settings count', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:
+${THREE}${model('d', 'model: openai/model-d')}litellm_settings:
+  fallbacks: [{ a: [c] }]
+  num_retries: 3
+router_settings:
+  num_retries: 0
+  fallbacks: [{ c: [{ model: d }] }]
+  context_window_fallbacks: [{ a: [b] }, { b: [c] }]
+  default_fallbacks: [d, zzz]
+  model_group_alias: { other: a }
+`,
+  );
+  const entry = (name: string) => ({ provider: 'openai', model: `model-${name}`, retries: 0 });
+  const whenTooLong = (name: string) => ({ ...entry(name), when: 'context_length' });
+  const { routes } = config.workspaces[0];
+  t.deepEqual(routes.a, [entry('a'), whenTooLong('b'), whenTooLong('c'), entry('d')]);
+  t.deepEqual(routes.other, routes.a);
+  t.deepEqual(routes.c, [entry('c'), entry('d')]);
+  for (const line of [
+    'litellm_settings.fallbacks: router_settings.fallbacks counts in LiteLLM. This was left out.',
+    'litellm_settings.num_retries: router_settings.num_retries counts in LiteLLM. This was left out.',
+    'router_settings.default_fallbacks[1]: There is no route of this name. It was left out of the chain.',
+  ])
+    t.true(err.includes(`${line}\n`), `${line} not in ${err}`);
+});
+
+test('a credential of LiteLLM belongs in auth, and no caller is told to send it', async (t) => {
+  const { err } = await importLitellm(
+    t,
+    `model_list:\n${model('a', 'model: azure/x, azure_ad_token: in-the-file')}`,
+  );
+  t.regex(err, /azure_ad_token: A credential belongs in auth of the provider/);
+  t.notRegex(err, /in-the-file|Callers send/);
+});
+
+test('an import of thousands of models and fallbacks stays within what a gateway may have', async (t) => {
+  const names = Array.from({ length: 3_000 }, (_, i) => `model-${i}`);
+  const models = names.map((name, i) => model(name, `model: openai/${name}, api_key: os.environ/K${i}`));
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:\n${models.join('')}litellm_settings: { default_fallbacks: [${names.slice(0, 300)}] }\n`,
+  );
+  t.is(Object.keys(config.providers).length, 1_000);
+  t.is(config.workspaces[0].routes['model-999'].length, 8);
+  t.regex(err, /model_list\[2999\]: Sluice has at most 1000 providers\. The deployment was left out\./);
+});
+
+/** Each is hostile in one way. Their numbers and words are rare, so that they are found in the result only when meant. */
+const HOSTILE: Record<string, string> = {
+  'names of every object': ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+    .map(
+      (name) =>
+        model(name, `model: ${name}/gpt-4o, rpm: 771`) + model(name, `model: openai/${name}, rpm: 772`),
+    )
+    .join(''),
+  'a wildcard with settings': model(
+    'w/*',
+    'model: openai/*, rpm: 771, tpm: 772, timeout: 773, max_tokens: 774, num_retries: 4, additional_drop_params: [seed], input_cost_per_token: 0.77',
+  ),
+  'numbers that are none': model(
+    'a',
+    'model: openai/gpt-4o, timeout: soon, rpm: os.environ/RPM, tpm: many, max_tokens: os.environ/MOST, num_retries: often, weight: heavy',
+  ),
+  'numbers beyond the bounds': model(
+    'a',
+    'model: openai/gpt-4o, timeout: 99_999, rpm: -7, tpm: 7e12, max_tokens: 7e11, num_retries: 77, weight: 0',
+  ),
+  'other settings': `${THREE}litellm_settings: { max_budget: .inf, budget_duration: 30d, request_timeout: never }
+router_settings: { cooldown_time: 5m, timeout: os.environ/T }
+`,
+  'negative settings': `${THREE}litellm_settings: { max_budget: -5, budget_duration: 30d }
+router_settings: { cooldown_time: -7, num_retries: -3 }
+`,
+  'huge settings': `${THREE}litellm_settings: { max_budget: 1.0e+308, budget_duration: 30d }
+router_settings: { cooldown_time: 99999 }
+`,
+  'odd variables': [
+    ...['os.environ/FOO-BAR', 'os.environ/', '12345', '[in-the-file]'].map((key) => `api_key: ${key}`),
+    ...['os.environ/', 'file:///x', '"https://{resource}.example.com"', '7'].map(
+      (base) => `api_base: ${base}`,
+    ),
+    ...['os.environ/ORG', 'os.environ/OR-G', '"ö"', '77123'].map((each) => `organization: ${each}`),
+  ]
+    .map((field, i) => model(`m${i}`, `model: openai/gpt-4o-${i}, ${field}`))
+    .join(''),
+  'parts of addresses': ['os.environ/', 'os.environ/AWS-REGION', 'a b', '[x]']
+    .map((region, i) =>
+      model(
+        `m${i}`,
+        `model: bedrock/anthropic.claude-${i}, aws_region_name: ${region}, api_key: in-the-file`,
+      ),
+    )
+    .join(''),
+  'sections of other types': `${THREE}litellm_settings: words
+router_settings: [771]
+general_settings: 772
+`,
+  'a limit twice':
+    model('a', 'model: openai/gpt-4o, rpm: 771') + model('b', 'model: openai/gpt-4o, rpm: 772', ', tpm: 773'),
+  'members with the same key':
+    model('a', 'model: openai/gpt-4o, rpm: 771') + model('a', 'model: openai/gpt-4o, rpm: 772'),
+  'members with and without a key':
+    model('a', 'model: ollama/llama, api_base: "http://gpu:1"') +
+    model('a', 'model: ollama/llama, api_base: "http://gpu:1", api_key: os.environ/OTHER'),
+  teams: `${THREE}litellm_settings: { default_team_settings: [words, { team_id: y-1 }, { team_id: y_1, max_budget: -771 }, { team_id: 'A B' }] }
+`,
+  ...Object.fromEntries(
+    [
+      '{ a: [b] }',
+      '[{ a: b }]',
+      '[[a, b]]',
+      'a',
+      '[a, b]',
+      '[{ a: [[b]] }]',
+      '[{ a: [b], b: [a] }]',
+      '[{ a: [b] }, { a: [c] }]',
+      '[{ zzz: [a] }]',
+      '[{ a: [{ model: b, temperature: 0.77 }] }]',
+      '{ zzz: 1 }',
+      '[zzz]',
+      '77',
+      '[{ "*": [b] }]',
+    ]
+      .flatMap((shape) =>
+        ['fallbacks', 'context_window_fallbacks', 'default_fallbacks'].map((name) => [name, shape]),
+      )
+      .map(([name, shape]) => [`${name}: ${shape}`, `${THREE}router_settings: { ${name}: ${shape} }\n`]),
+  ),
+};
+
+/** What stands for a text of LiteLLM in gateway.yaml. */
+function meant(text: string): string {
+  return text === '30d' ? 'budget_usd_per_month' : text.replace(/\/\*$/, '').replace(/^.*\//, '');
+}
+
+/** All scalars of a value, with their places. */
+function scalarsIn(value: unknown, path = ''): [path: string, value: unknown][] {
+  if (typeof value !== 'object' || value === null) return [[path, value]];
+  if (Array.isArray(value)) return value.flatMap((each, i) => scalarsIn(each, `${path}[${i}]`));
+  return Object.entries(value).flatMap(([key, each]) => scalarsIn(each, joinPath(path, shownKey(key))));
+}
+
+test('whatever a file of LiteLLM holds: its gateway.yaml passes the check, and all of it is there or noted', async (t) => {
+  const lost: string[] = [];
+  for (const [title, body] of Object.entries(HOSTILE)) {
+    const source = `model_list:\n${body}`;
+    const directory = folderWith(t, { 'given.yaml': source });
+    const ran = await sluice('import litellm given.yaml --json', { directory });
+    t.is(ran.code, 0, `${title}: ${ran.err}`);
+    const made: { gateway_yaml: string; variables: string[]; notes: { path: string; message: string }[] } =
+      ran.json();
+    t.notRegex(ran.out, /in-the-file/, title);
+
+    writeFileSync(join(directory, 'gateway.yaml'), made.gateway_yaml);
+    const standIn = (name: string) =>
+      /^GATEWAY_KEY/.test(name) ? `key-of-${name}-0123456789abcdef0123456789` : 'stand-in';
+    const env = Object.fromEntries(made.variables.map((name) => [name, standIn(name)]));
+    const checked = await sluice('check gateway.yaml', { directory, env });
+    t.is(checked.code, 0, `${title}: ${checked.err}`);
+
+    const isNoted = (path: string) =>
+      made.notes.some(
+        (note) =>
+          path.startsWith(note.path) ||
+          // The note about a deployment that is left out names the field that is the cause.
+          (/left out|add it as/.test(note.message) &&
+            note.path.split('.')[0] === path.split('.')[0] &&
+            path.startsWith('model_list')),
+      );
+    const written = JSON.stringify(parse(made.gateway_yaml));
+    const isThere = (value: unknown) =>
+      typeof value === 'number'
+        ? [value, value * 1000].some((each) => new RegExp(`[^0-9]${each}[^0-9]`).test(written))
+        : written.includes(meant(String(value)));
+    for (const [path, value] of scalarsIn(parse(source)))
+      if (!isNoted(path) && !isThere(value)) lost.push(`${title}: ${path}`);
+  }
+  t.deepEqual(lost, []);
 });

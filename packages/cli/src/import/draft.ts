@@ -2,13 +2,16 @@
  * The gateway.yaml that an import writes. It grows while the other file is read: a provider with the same fields is added once,
  * and a secret keeps the variable that was first proposed for it.
  */
-import { isDeepStrictEqual } from 'node:util';
-import { parseConfigText } from '@sluice/shared/config/config';
+import { apiEnv } from '@sluice/api/env';
+import { ConfigError, parseConfig, parseConfigText } from '@sluice/shared/config/config';
 import { writeYaml } from '@sluice/shared/config/yaml';
 import { isGroup } from '@sluice/shared/contract/chain';
-import { COUNT, DURATION_MS, ID, MODEL, TOKENS, WEIGHT } from '@sluice/shared/contract/common';
+import { DURATION_MS, ID, MODEL, WEIGHT } from '@sluice/shared/contract/common';
+import { MAX_PROVIDERS } from '@sluice/shared/contract/gateway-file';
+import { mistakeText } from '@sluice/shared/contract/mistakes';
 import { ALIAS, entryNumbers, MAX_ENTRIES, MAX_MODELS } from '@sluice/shared/contract/route';
-import type { Place } from './foreign-file.js';
+import { workerEnv } from '@sluice/worker/env';
+import type { Bounds, Place } from './foreign-file.js';
 
 export type Fields = Record<string, unknown>;
 
@@ -21,7 +24,7 @@ export interface Group {
   one_of: Entry[];
 }
 
-export type Routes = Record<string, (Entry | Group)[]>;
+export type Routes = Map<string, (Entry | Group)[]>;
 
 export interface Workspace {
   id: string;
@@ -31,90 +34,139 @@ export interface Workspace {
   routes?: Routes;
 }
 
-const MOST_RETRIES = Number(entryNumbers.retries.json.maximum);
+/** Sluice reads these itself. A file of another gateway means something else by them. */
+const OWN_VARIABLES = new Set([
+  ...Object.keys({ ...apiEnv, ...workerEnv }),
+  ...['GATEWAY_KEY', 'ADMIN_URL', 'REDIS_SERVER', 'NODE_OPTIONS', 'PATH'],
+]);
+const RETRIES = { min: 0, max: Number(entryNumbers.retries.json.maximum) };
+export const SECONDS: Bounds = { ...DURATION_MS, factor: 1000, unit: ' ms' };
+export const TOO_MANY_PROVIDERS = `Sluice has at most ${MAX_PROVIDERS} providers. The deployment was left out.`;
+const MOST_CHECKED = 2 * MAX_PROVIDERS;
+const NO_OWN_NAME = '__proto__';
 const STANDARD_DEADLINE_MS = 300_000;
 
 export class Draft {
   readonly providers = new Map<string, Fields>();
   readonly workspaces: Workspace[] = [];
   /** The variables that the file reads, each with a value that stands in for it while the file is checked. */
-  readonly #variables = new Map<string, string>();
+  readonly #variables: Record<string, string> = Object.create(null);
+  /** The variables of secrets, by their values, and those for variables that Sluice reads itself, by their names. */
   readonly #secrets = new Map<string, string>();
+  readonly #renamed = new Map<string, string>();
   readonly #limits = new Map<string, Map<string, Fields>>();
+  readonly #names = new Map<string, string>();
+  readonly #mistakes = new Map<string, string | undefined>();
+  readonly #variableNames: Names;
+  readonly #providerNames = new Names('-');
   #longestMs = STANDARD_DEADLINE_MS;
 
-  /** `reserved`: variables that the other gateway's file reads. They are never proposed for a secret that it holds. */
-  constructor(readonly reserved: ReadonlySet<string>) {}
+  /** `reserved`: variables that the other gateway reads. They are never proposed for anything else. */
+  constructor(reserved: Iterable<string>) {
+    this.#variableNames = new Names('_', [...reserved, ...OWN_VARIABLES]);
+  }
 
   get variables(): string[] {
-    return [...this.#variables.keys()].sort();
+    return Object.keys(this.#variables).sort();
   }
 
   reference(variable: string, standIn = 'http://stand-in.invalid'): string {
-    this.#variables.set(variable, standIn);
+    this.#variables[variable] = standIn;
     return `\${${variable}}`;
   }
 
+  /** A reference to a variable that the other file names. Sluice's own ones get another name. */
+  foreignVariable(place: Place, variable: string, standIn?: string): string {
+    place.settle();
+    if (!OWN_VARIABLES.has(variable.replace(/_FILE$/, ''))) return this.reference(variable, standIn);
+    const name = this.#renamed.get(variable) ?? this.#variableNames.free(`LITELLM_${variable}`);
+    this.#renamed.set(variable, name);
+    place.note(`Sluice reads ${variable} itself. Set ${name} to what this file means by it.`);
+    return this.reference(name, standIn);
+  }
+
   /** A reference to a variable for a secret that stands in the other file. The secret itself is not copied. */
-  secret(place: Place, wanted: string): string {
+  secret(place: Place, wanted: string, why = 'The secret stands in the file and was not copied.'): string {
     const value = String(place.value);
-    let name = this.#secrets.get(value);
-    if (name === undefined) {
-      const taken = new Set([...this.reserved, ...this.#secrets.values()]);
-      name = free(wanted, (each) => taken.has(each), '_');
-      this.#secrets.set(value, name);
-    }
-    place.note(`The secret stands in the file and was not copied. Set ${name} to it.`);
+    const name = this.#secrets.get(value) ?? this.#variableNames.free(wanted);
+    this.#secrets.set(value, name);
+    place.note(`${why} Set ${name} to it.`);
     return this.reference(name);
   }
 
-  /** The name of a provider with these fields. Providers that are the same share one. */
-  provider(wanted: string, fields: Fields): string {
-    const same = [...this.providers].find(([, each]) => isDeepStrictEqual(each, fields));
-    if (same) return same[0];
-    const name = free(toId(wanted), (each) => this.providers.has(each), '-');
+  /** The key of a workspace. Two workspaces never share a variable. */
+  key(wanted: string): { name: string; value: string } {
+    const variable = wanted === 'GATEWAY_KEY' ? wanted : this.#variableNames.free(wanted);
+    return { name: 'default', value: this.reference(variable) };
+  }
+
+  /**
+   * The name of a provider with these fields. Providers that are the same share one, unless callers say the name. Undefined:
+   * there are too many.
+   */
+  provider(wanted: string, fields: Fields, isSaid = false): string | undefined {
+    const same = this.#names.get(JSON.stringify(fields));
+    if (same !== undefined && (!isSaid || this.providers.has(wanted))) return same;
+    if (this.providers.size >= MAX_PROVIDERS) return undefined;
+    const name = this.#providerNames.free(toId(wanted));
+    this.#names.set(JSON.stringify(fields), name);
     this.providers.set(name, fields);
     return name;
   }
 
-  /** Limits per minute of one model of a provider. */
-  limit(provider: string, model: string, limits: Fields): void {
-    if (Object.keys(limits).length === 0) return;
+  /** What `sluice check` would find wrong with a provider of these fields. */
+  mistakeIn({ api_key: _, ...fields }: Fields): string | undefined {
+    const key = JSON.stringify(fields);
+    if (!this.#mistakes.has(key) && this.#mistakes.size >= MOST_CHECKED)
+      return 'there are too many providers';
+    if (!this.#mistakes.has(key)) this.#mistakes.set(key, this.#findMistake(fields));
+    return this.#mistakes.get(key);
+  }
+
+  #findMistake(fields: Fields): string | undefined {
+    try {
+      parseConfig({ providers: { 'the-provider': fields } }, this.#variables);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return error.mistakes.map(mistakeText).join('; ').replaceAll('providers.the-provider.', '');
+    }
+  }
+
+  /** Sets limits per minute of one model of a provider. They cannot be set twice. */
+  limit(provider: string, model: string, limits: () => Fields): void {
     const models = this.#limits.get(provider) ?? new Map<string, Fields>();
-    this.#limits.set(provider, models.set(model, limits));
+    if (models.has(model)) return;
+    const given = limits();
+    if (Object.keys(given).length > 0) this.#limits.set(provider, models.set(model, given));
   }
 
   /** Adds a route, unless Sluice cannot have it. */
   route(routes: Routes, alias: string, chain: readonly (Entry | Group)[], place: Place): void {
-    if (!ALIAS.pattern.test(alias)) {
-      place.note(`A route must be named with ${ALIAS.allowed}.`);
+    if (!ALIAS.pattern.test(alias) || alias === NO_OWN_NAME) {
+      place.note(`A route must be named with ${ALIAS.allowed}, and not __proto__. It was left out.`);
       return;
     }
-    const different = chain.filter(
-      (entry, i) => chain.findIndex((each) => isDeepStrictEqual(each, entry)) === i,
-    );
+    const different = [...new Map(chain.map((entry) => [JSON.stringify(entry), entry])).values()];
     const fitting = different.filter(
       (_, i) => i < MAX_ENTRIES && countModels(different.slice(0, i + 1)) <= MAX_MODELS,
     );
     if (different.length > fitting.length)
-      place.note(
+      place.remark(
         `A chain has at most ${MAX_ENTRIES} entries and ${MAX_MODELS} models. The further ones were left out.`,
       );
-    if (fitting.length > 0) routes[alias] = fitting;
+    if (fitting.length > 0) routes.set(alias, fitting);
   }
 
-  timeoutMs(ms: number | undefined): Fields {
-    if (ms === undefined || ms <= 0) return {};
-    const timeout = Math.max(1, Math.min(DURATION_MS.max, Math.round(ms)));
-    this.#longestMs = Math.max(this.#longestMs, timeout);
-    return { timeout_ms: timeout };
+  timeout(seconds: Place): Fields {
+    const ms = seconds.within(SECONDS);
+    this.#longestMs = Math.max(this.#longestMs, ms ?? 0);
+    return ms === undefined ? {} : { timeout_ms: ms };
   }
 
   retries(place: Place): Fields {
-    const { number: times } = place;
-    if (times === undefined || times < 1) return {};
-    if (times > MOST_RETRIES) place.note(`An entry is retried ${MOST_RETRIES} times at most.`);
-    return { retries: Math.min(MOST_RETRIES, Math.round(times)) };
+    const retries = place.within(RETRIES);
+    return retries === undefined ? {} : { retries };
   }
 
   #withLimits(name: string, fields: Fields): Fields {
@@ -134,7 +186,10 @@ export class Draft {
             ),
           }
         : {}),
-      workspaces: this.workspaces,
+      workspaces: this.workspaces.map(({ routes = new Map(), ...workspace }) => ({
+        ...workspace,
+        routes: Object.fromEntries(routes),
+      })),
       ...request,
     };
     const variables = this.variables.map((name) => `#   ${name}\n`).join('');
@@ -142,7 +197,7 @@ export class Draft {
       `# Made by \`sluice import ${source}\`. "sluice check" checks it, "sluice start" runs it.\n` +
       `${variables === '' ? '' : `# It reads these variables:\n${variables}`}\n` +
       writeYaml(file);
-    parseConfigText(text, Object.fromEntries(this.#variables), 'the gateway.yaml that was made');
+    parseConfigText(text, this.#variables, 'the gateway.yaml that was made');
     return text;
   }
 }
@@ -151,25 +206,11 @@ function countModels(chain: readonly (Entry | Group)[]): number {
   return chain.reduce((sum, entry) => sum + (isGroup(entry) ? entry.one_of.length : 1), 0);
 }
 
-/** Requests and tokens per minute, as far as Sluice takes them. */
-export function ratesOf(requests: number | undefined, tokens: number | undefined): Fields {
-  const within = (rate: number | undefined, most: number) =>
-    rate === undefined || rate < 1 ? undefined : Math.min(most, Math.round(rate));
-  const [rpm, tpm] = [within(requests, COUNT.max), within(tokens, TOKENS.max)];
-  return {
-    ...(rpm === undefined ? {} : { requests_per_minute: rpm }),
-    ...(tpm === undefined ? {} : { tokens_per_minute: tpm }),
-  };
-}
-
 /** Shares such as 0.3 and 0.7 as the whole numbers that Sluice takes. */
-export function weightOf(share: number | undefined): Fields {
-  if (share === undefined || share <= 0) return {};
-  return { weight: wholeWeight(share < 1 ? share * 100 : share) };
-}
-
-function wholeWeight(weight: number): number {
-  return Math.max(1, Math.min(WEIGHT.max, Math.round(weight)));
+export function weightsOf(shares: readonly number[]): number[] {
+  const isWhole = shares.every((share) => Number.isInteger(share));
+  const scale = Math.min(isWhole ? 1 : 100, WEIGHT.max / Math.max(...shares));
+  return shares.map((share) => Math.max(1, Math.round(share * scale)));
 }
 
 /** The entries as one group, each with its share of the requests, if the shares are not all the same. */
@@ -177,18 +218,15 @@ export function groupOf(members: readonly { entry: Entry; share: number }[]): En
   const [first] = members;
   if (!first || members.length === 1) return first?.entry;
   const isEven = members.every(({ share }) => share === first.share);
-  const scale = members.every(({ share }) => Number.isInteger(share)) ? 1 : 100;
+  const weights = weightsOf(members.map(({ share }) => share));
   return {
-    one_of: members.map(({ entry, share }) => ({
-      ...entry,
-      ...(isEven ? {} : { weight: wholeWeight(share * scale) }),
-    })),
+    one_of: members.map(({ entry }, i) => ({ ...entry, ...(isEven ? {} : { weight: weights[i] }) })),
   };
 }
 
 /** Whether Sluice can call a model of this id. Notes it when it cannot. */
 export function isCallable(model: string, place: Place): boolean {
-  const isModel = MODEL.pattern.test(model);
+  const isModel = MODEL.pattern.test(model) && model !== NO_OWN_NAME;
   if (!isModel) place.note(`Sluice needs ${MODEL.allowed}. This one was left out.`);
   return isModel;
 }
@@ -214,8 +252,24 @@ export function toVariable(text: string): string {
   return /^[A-Z]/.test(name) ? name : `X_${name}`;
 }
 
-function free(wanted: string, isTaken: (name: string) => boolean, joint: string): string {
-  let name = wanted;
-  for (let n = 2; isTaken(name); n++) name = `${wanted}${joint}${n}`;
-  return name;
+/** Names that are given out once each. */
+class Names {
+  readonly #taken: Set<string>;
+  readonly #counts = new Map<string, number>();
+
+  constructor(
+    private readonly joint: string,
+    taken: Iterable<string> = [],
+  ) {
+    this.#taken = new Set(taken);
+  }
+
+  free(wanted: string): string {
+    let count = this.#counts.get(wanted) ?? 1;
+    let name = count === 1 ? wanted : `${wanted}${this.joint}${count}`;
+    while (this.#taken.has(name)) name = `${wanted}${this.joint}${++count}`;
+    this.#counts.set(wanted, count);
+    this.#taken.add(name);
+    return name;
+  }
 }

@@ -1,24 +1,32 @@
 /** The deployments of one name in a LiteLLM model_list, as a chain. */
-import { isDeepStrictEqual } from 'node:util';
+import { COUNT, TOKENS, WEIGHT } from '@sluice/shared/contract/common';
 import { PRESETS } from '@sluice/shared/contract/presets';
+import { MOST_KEYS } from '@sluice/shared/contract/provider';
+import { MAX_MEMBERS } from '@sluice/shared/contract/route';
 import {
   type Draft,
   type Entry,
   type Fields,
   groupOf,
   type Group as OneOf,
-  ratesOf,
-  weightOf,
+  TOO_MANY_PROVIDERS,
+  weightsOf,
 } from './draft.js';
 import type { Place } from './foreign-file.js';
 import type { Deployment } from './litellm-deployment.js';
 
-const MOST_MEMBERS = 8;
+const SHARE = { min: 0.01, max: WEIGHT.max, isWhole: false };
 
 export interface Member extends Deployment {
   /** The fields of the entry beside provider and model. */
   entry: Fields;
   item: Place;
+  /** LiteLLM chooses by these. A deployment without one is taken for one of weight 1 here. */
+  weight: number | undefined;
+}
+
+export function readWeight(params: Place): number | undefined {
+  return params.get('weight').within(SHARE);
 }
 
 export interface Group {
@@ -28,48 +36,62 @@ export interface Group {
 
 /** Members that differ only in their keys become one provider with several keys, which takes turns as LiteLLM does. */
 export function toGroup(draft: Draft, members: readonly Member[]): Group {
-  const pools: Member[][] = [];
-  for (const member of members) {
-    const pool = pools.find(([first]) => first !== undefined && isSameButForKey(first, member));
-    if (pool) pool.push(member);
-    else pools.push([member]);
-  }
-  const shared = pools.slice(0, MOST_MEMBERS).flatMap((pool) => {
+  const alike = new Map<string, Member[]>();
+  for (const member of members) addTo(alike, alikeButForKey(member), member);
+  const pools = [...alike.values()];
+  const shared = pools.slice(0, MAX_MEMBERS).flatMap((pool) => {
     const entry = toEntry(draft, pool);
-    return entry ? { entry, share: pool.reduce((sum, member) => sum + shareOf(member), 0) } : [];
+    return entry ? { entry, share: pool.reduce((sum, { weight = 1 }) => sum + weight, 0) } : [];
   });
-  for (const [further] of pools.slice(MOST_MEMBERS))
-    further?.item.note(`A group has at most ${MOST_MEMBERS} members. This deployment was left out.`);
+  for (const { item } of pools.slice(MAX_MEMBERS).flat())
+    item.note(`A group has at most ${MAX_MEMBERS} members. This deployment was left out.`);
   const chain = groupOf(shared);
   const [first] = members;
   if (first === undefined) throw new Error('a group has a member');
   return { chain: chain ? [chain] : [], place: first.item };
 }
 
-/** LiteLLM chooses by the weights of deployments. A deployment without one is taken for one of weight 1 here. */
-function shareOf({ item }: Member): number {
-  const weight = item.get('litellm_params').get('weight').number;
-  return weight === undefined || weight <= 0 ? 1 : weight;
+export function addTo<T>(lists: Map<string, T[]>, name: string, value: T): void {
+  const list = lists.get(name);
+  if (list) list.push(value);
+  else lists.set(name, [value]);
 }
 
 function toEntry(draft: Draft, pool: readonly Member[]): Entry | undefined {
-  const [first] = pool;
+  const byKey = new Map(pool.toReversed().map((member) => [keyOf(member), member]));
+  const different = pool.filter((member) => byKey.get(keyOf(member)) === member);
+  const [first] = different;
   if (first === undefined) return undefined;
-  const { name, fields, model, entry } = first;
-  const different = pool.filter((each, i) => pool.findIndex((other) => keyOf(other) === keyOf(each)) === i);
-  if (different.length === 1 || different.some((each) => keyOf(each) === undefined)) {
-    const provider = draft.provider(name, fields);
-    draft.limit(provider, model, limitsOf(first));
-    return { provider, model, ...entry };
-  }
-  const { api_key: _, ...shared } = fields;
-  const keys = different.map((each, i) => ({
-    name: `key-${i + 1}`,
-    api_key: keyOf(each),
-    ...weightOf(each.item.get('litellm_params').get('weight').number),
-    ...(Object.keys(limitsOf(each)).length === 0 ? {} : { limits: { models: { [model]: limitsOf(each) } } }),
-  }));
-  return { provider: draft.provider(name, { ...shared, keys }), model, ...entry };
+  const isAlone = different.length === 1 || byKey.has(undefined);
+  const used = different.slice(0, isAlone ? 1 : MOST_KEYS);
+  for (const { item } of different.slice(used.length))
+    item.note(
+      isAlone
+        ? 'Another deployment of this name needs no key. This one was left out.'
+        : `A provider has at most ${MOST_KEYS} keys. This deployment was left out.`,
+    );
+  const { model, entry } = first;
+  const provider = draft.provider(first.name, isAlone ? first.fields : withKeys(used));
+  if (provider === undefined) for (const { item } of used) item.note(TOO_MANY_PROVIDERS);
+  else if (isAlone) draft.limit(provider, model, () => limitsOf(first));
+  return provider === undefined ? undefined : { provider, model, ...entry };
+}
+
+/** The fields of the first member, with the keys of all. */
+function withKeys(members: readonly Member[]): Fields {
+  const { api_key: _, ...shared } = members[0]?.fields ?? {};
+  const isWeighed = members.some(({ weight }) => weight !== undefined);
+  const weights = weightsOf(members.map(({ weight = 1 }) => weight));
+  const keys = members.map((member, i) => {
+    const limits = limitsOf(member);
+    return {
+      name: `key-${i + 1}`,
+      api_key: keyOf(member),
+      ...(isWeighed ? { weight: weights[i] } : {}),
+      ...(Object.keys(limits).length === 0 ? {} : { limits: { models: { [member.model]: limits } } }),
+    };
+  });
+  return { ...shared, keys };
 }
 
 /** The preset's own, where the deployment names none. */
@@ -77,13 +99,17 @@ function keyOf({ fields }: Member): unknown {
   return fields.api_key ?? (typeof fields.preset === 'string' ? PRESETS[fields.preset]?.api_key : undefined);
 }
 
-function isSameButForKey(a: Member, b: Member): boolean {
-  const rest = ({ fields: { api_key: _, ...fields }, model, entry }: Member) => ({ fields, model, entry });
-  return isDeepStrictEqual(rest(a), rest(b));
+function alikeButForKey({ fields: { api_key: _, ...fields }, model, entry }: Member): string {
+  return JSON.stringify({ fields, model, entry });
 }
 
+/** Requests and tokens per minute, as far as Sluice takes them. */
 function limitsOf({ item }: Member): Fields {
   const params = item.get('litellm_params');
-  const rate = (name: string) => params.get(name).number ?? item.get(name).number;
-  return ratesOf(rate('rpm'), rate('tpm'));
+  const rate = (name: string) => (params.get(name).isThere ? params : item).get(name);
+  const [requests, tokens] = [rate('rpm').within(COUNT), rate('tpm').within(TOKENS)];
+  return {
+    ...(requests === undefined ? {} : { requests_per_minute: requests }),
+    ...(tokens === undefined ? {} : { tokens_per_minute: tokens }),
+  };
 }

@@ -15,7 +15,34 @@ export const MAX_TOKENS =
 export const COOLDOWN =
   'This is only for a 429 that names no time. After other failures the circuit opens: circuit_failures, circuit_open_ms.';
 
+const TOKEN =
+  'A credential belongs in auth of the provider, as token_file or token_command: docs/providers.md.';
+const RATE =
+  'A wildcard has no limit of its own. Deployments with the same provider, model and key share the first limit. Set limits of the provider by hand.';
+const ENTRY =
+  'This was not taken over, because Sluice has it once for each entry of a route. Set it by hand.';
+const ADDRESS = 'The preset has an address of its own. Set base_url or query of the provider by hand.';
+
+/** Also about settings that are taken over in most places, for the others. */
 export const ABOUT_PARAMS: Sentences = {
+  rpm: RATE,
+  tpm: RATE,
+  timeout: ENTRY,
+  max_tokens: ENTRY,
+  max_retries: ENTRY,
+  num_retries: ENTRY,
+  weight: ENTRY,
+  additional_drop_params: 'Name these fields under drop of the entry.',
+  api_base: ADDRESS,
+  base_url: ADDRESS,
+  api_version: ADDRESS,
+  api_key: TOKEN,
+  azure_ad_token: TOKEN,
+  tenant_id: TOKEN,
+  client_id: TOKEN,
+  client_secret: TOKEN,
+  azure_username: TOKEN,
+  azure_password: TOKEN,
   order:
     'Deployments of one name share the requests. Take those that come later out of the group: they are the next entries.',
   stream_timeout:

@@ -1,11 +1,12 @@
 /** LiteLLM's config.yaml as gateway.yaml. docs/migrating.md says the same in words. */
 
-import { isGroup } from '@sluice/shared/contract/chain';
-import { ID } from '@sluice/shared/contract/common';
-import { Draft, type Entry, type Fields, literal, type Routes, toVariable } from './draft.js';
+import { ConfigError } from '@sluice/shared/config/config';
+import { COUNT, ID } from '@sluice/shared/contract/common';
+import { Draft, type Fields, type Routes, SECONDS, TOO_MANY_PROVIDERS, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
-import { readDeployment } from './litellm-deployment.js';
-import { type Group, type Member, toGroup } from './litellm-group.js';
+import { plainWord, readDeployment, standardVariable } from './litellm-deployment.js';
+import { readRoutes } from './litellm-fallbacks.js';
+import { addTo, type Group, type Member, readWeight, toGroup } from './litellm-group.js';
 import {
   ABOUT_FILE,
   ABOUT_GENERAL,
@@ -21,59 +22,66 @@ import {
   MAX_TOKENS,
 } from './litellm-sentences.js';
 
-const SECOND = 1000;
 const MONTHS = /^(?:1mo|2[89]d|3[01]d|monthly)$/;
 const SERVED_MODES = ['chat', 'completion', 'responses', 'embedding'];
+const SECTIONS = ['model_list', 'litellm_settings', 'router_settings', 'general_settings'];
+const BUDGET = { min: 0, max: 1_000_000_000, isWhole: false };
+/** max_cooldown_ms of a provider. */
+const LONGEST_COOLDOWN_MS = 300_000;
+/** Every team gets all routes. */
+const MOST_TEAM_ROUTES = 10_000;
 
+/** Throws ConfigError for a file of something else. */
 export function importLitellm(file: ForeignFile): Draft {
   const { root } = file;
+  refuseOthers(file);
   const variables = [...file.text.matchAll(/os\.environ\/([A-Za-z_]\w*)/g)].map(([, name]) => name ?? '');
-  const draft = new Draft(new Set(variables));
+  const params = root
+    .get('model_list')
+    .items()
+    .map((item) => item.get('litellm_params'));
+  const draft = new Draft([...variables, ...params.flatMap(standardVariable)]);
   const settings = root.get('litellm_settings');
   const router = root.get('router_settings');
-  const setting = (name: string) => (router.get(name).isThere ? router.get(name) : settings.get(name));
 
-  const seconds = router.get('timeout').number ?? settings.get('request_timeout').number;
   const common = {
-    ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
-    ...draft.retries(setting('num_retries')),
+    ...draft.timeout(inForce(router.get('timeout'), settings.get('request_timeout'))),
+    ...draft.retries(inForce(router.get('num_retries'), settings.get('num_retries'))),
   };
   const groups = readModelList(draft, root.get('model_list'), common);
-  const cooldown = router.get('cooldown_time').number;
-  if (cooldown !== undefined) {
-    router.get('cooldown_time').note(COOLDOWN);
-    for (const fields of draft.providers.values())
-      fields.cooldown_ms = Math.min(3_600_000, Math.round(cooldown * SECOND));
-  }
-
-  const routes: Routes = {};
-  const next = readFallbacks(setting('fallbacks'));
-  const forTooLong = readFallbacks(setting('context_window_fallbacks'));
-  const last = setting('default_fallbacks').texts();
-  const chainOf = (name: string, seen = new Set<string>()): Group['chain'] => {
-    if (seen.has(name)) return [];
-    seen.add(name);
-    // They come first: after any other failure they are passed over.
-    const longer = (forTooLong.get(name) ?? []).flatMap((each) => groups.get(each)?.chain ?? []);
-    const followers = (next.get(name) ?? []).flatMap((each) => chainOf(each, seen));
-    return [...(groups.get(name)?.chain ?? []), ...longer.map(whenTooLong), ...followers];
-  };
-  for (const [name, { place }] of groups)
-    draft.route(routes, name, [...chainOf(name), ...last.flatMap((each) => chainOf(each))], place);
-  for (const [alias, place] of router.get('model_group_alias').entries()) {
-    const name = place.text ?? place.get('model').text ?? '';
-    if (groups.has(name)) draft.route(routes, alias, chainOf(name), place);
-    else place.note('The model behind this alias is not in model_list. The alias was left out.');
-  }
-  noteUnknownNames([setting('fallbacks'), setting('context_window_fallbacks')], groups);
+  setCooldown(draft, router.get('cooldown_time'));
+  const routes = readRoutes(draft, groups, router.get('model_group_alias'), (name) =>
+    inForce(router.get(name), settings.get(name)),
+  );
 
   const limits = readBudget(settings);
   const teams = settings.get('default_team_settings').items();
   if (limits.limits && teams.length > 0) settings.get('max_budget').note(BUDGET_OF_DEFAULT);
-  draft.workspaces.push({ id: 'default', keys: [key(draft, 'default', 'GATEWAY_KEY')], ...limits, routes });
+  draft.workspaces.push({ id: 'default', keys: [draft.key('GATEWAY_KEY')], ...limits, routes });
   for (const team of teams) addTeam(draft, team, routes);
-  noteRest(root, settings, router);
+  settings.explain(ABOUT_SETTINGS);
+  router.explain(ABOUT_ROUTER);
+  root.get('general_settings').explain(ABOUT_GENERAL);
+  root.explain(ABOUT_FILE);
+  root.noteRest();
   return draft;
+}
+
+function refuseOthers({ name, root }: ForeignFile): void {
+  const list = root.get('model_list');
+  const isOfLitellm = SECTIONS.some((section) => root.get(section).isThere);
+  if (isOfLitellm && (!list.isThere || Array.isArray(list.value))) return;
+  throw new ConfigError(name, [
+    { path: '', message: 'this is no config.yaml of LiteLLM, which has a list named model_list' },
+  ]);
+}
+
+/** LiteLLM goes by router_settings where both have a setting. */
+function inForce(ofRouter: Place, ofSettings: Place): Place {
+  const isEmpty = Array.isArray(ofRouter.value) && ofRouter.value.length === 0;
+  if (!ofRouter.isThere || isEmpty) return ofSettings;
+  if (ofSettings.isThere) ofSettings.note(`${ofRouter.path} counts in LiteLLM. This was left out.`);
+  return ofRouter;
 }
 
 function readModelList(draft: Draft, list: Place, common: Fields): Map<string, Group> {
@@ -82,28 +90,29 @@ function readModelList(draft: Draft, list: Place, common: Fields): Map<string, G
   const items = list.items().sort((a, b) => Number(isWildcard(b)) - Number(isWildcard(a)));
   for (const item of items) {
     const params = item.get('litellm_params');
-    const name = item.get('model_name').text;
-    const model = params.get('model').text;
+    const name = item.get('model_name').take();
+    const model = params.get('model').take();
     if (name === undefined || model === undefined) {
       item.note('A deployment without a name or a model cannot be called. It was left out.');
       continue;
     }
-    const mode = item.get('model_info').get('mode').text;
+    const mode = item.get('model_info').get('mode').take();
     if (mode !== undefined && !SERVED_MODES.includes(mode)) {
-      item.note(`Sluice serves chats and embeddings. This ${literal(mode)} deployment was left out.`);
+      const called = plainWord(mode) ?? 'other';
+      item.note(`Sluice serves chats and embeddings. This ${called} deployment was left out.`);
       continue;
     }
     const deployment = readDeployment(draft, params, model);
-    if (!deployment) continue;
-    if (isWildcard(item)) {
-      addWildcard(draft, item, name, deployment.name, deployment.fields);
-      continue;
+    explainItem(item, params);
+    if (!deployment) item.settle();
+    else if (isWildcard(item)) addWildcard(draft, item, name, deployment);
+    else {
+      const entry = { ...common, ...entryFields(draft, params) };
+      addTo(members, name, { ...deployment, entry, item, weight: readWeight(params) });
     }
-    const member = { ...deployment, entry: { ...common, ...entryFields(draft, params) }, item };
-    members.set(name, [...(members.get(name) ?? []), member]);
-    noteItem(item, params);
   }
-  return new Map([...members].map(([name, each]) => [name, toGroup(draft, each)]));
+  const groups = [...members].map(([name, each]): [string, Group] => [name, toGroup(draft, each)]);
+  return new Map(groups.filter(([, { chain }]) => chain.length > 0));
 }
 
 function isWildcard(item: Place): boolean {
@@ -111,56 +120,44 @@ function isWildcard(item: Place): boolean {
 }
 
 /** `groq/*`: Sluice needs no route for it, since `groq/<model>` names a provider and its model. */
-function addWildcard(draft: Draft, item: Place, name: string, wanted: string, fields: Fields): void {
+function addWildcard(
+  draft: Draft,
+  item: Place,
+  name: string,
+  { name: wanted, fields, model }: { name: string; fields: Fields; model: string },
+): void {
   const prefix = /^([^/*]+)\/\*$/.exec(name)?.[1] ?? wanted;
-  const id =
-    ID.pattern.test(prefix) && !draft.providers.has(prefix) ? prefix : draft.provider(wanted, fields);
-  if (!draft.providers.has(id)) draft.providers.set(id, fields);
-  if (name !== `${id}/*`) item.note(`Callers name the models of this provider as ${id}/<model>.`);
+  const id = draft.provider(ID.pattern.test(prefix) ? prefix : wanted, fields, true);
+  if (id === undefined) item.note(TOO_MANY_PROVIDERS);
+  else if (name !== `${id}/*` || !/^(?:google\/)?\*$/.test(model))
+    item.remark(`Callers name the models of this provider as ${id}/<model>.`);
 }
 
 function entryFields(draft: Draft, params: Place): Fields {
-  const seconds = params.get('timeout').number;
-  const maxTokens = params.get('max_tokens').number;
+  const maxTokens = params.get('max_tokens').within(COUNT);
   if (maxTokens !== undefined) params.get('max_tokens').note(MAX_TOKENS);
   return {
-    ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
+    ...draft.timeout(params.get('timeout')),
     ...draft.retries(params.get(params.get('max_retries').isThere ? 'max_retries' : 'num_retries')),
-    ...(maxTokens === undefined || maxTokens < 1
-      ? {}
-      : { max_tokens: Math.min(1_000_000, Math.round(maxTokens)) }),
+    ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
   };
 }
 
-/** Name → the names that come after it. */
-function readFallbacks(list: Place): Map<string, string[]> {
-  const next = new Map<string, string[]>();
-  for (const item of list.items())
-    for (const [name, followers] of item.entries())
-      next.set(name, [...(next.get(name) ?? []), ...followers.texts()]);
-  return next;
-}
-
-/** The entry for prompts alone that the models before it found too long. */
-function whenTooLong(entry: Group['chain'][number]): Group['chain'][number] {
-  const conditional = (each: Entry): Entry => ({ ...each, when: 'context_length' });
-  return isGroup(entry) ? { one_of: entry.one_of.map(conditional) } : conditional(entry);
-}
-
-function noteUnknownNames(lists: readonly Place[], groups: ReadonlyMap<string, unknown>): void {
-  for (const [name, followers] of lists.flatMap((list) => list.items().flatMap((item) => item.entries()))) {
-    if (!groups.has(name)) followers.note('The model that these follow is not in model_list.');
-    else if (followers.texts().some((each) => !groups.has(each)))
-      followers.note('One of these is not in model_list. It was left out of the chain.');
-  }
+function setCooldown(draft: Draft, place: Place): void {
+  const ms = place.within({ ...SECONDS, min: 0 });
+  if (ms === undefined) return;
+  place.note(COOLDOWN);
+  const longest = ms > LONGEST_COOLDOWN_MS ? { max_cooldown_ms: ms } : {};
+  for (const fields of draft.providers.values()) Object.assign(fields, { cooldown_ms: ms, ...longest });
 }
 
 /** The budget of the whole proxy, or of a team. */
 function readBudget(of: Place): { limits?: Fields } {
   const budget = of.get('max_budget');
-  const duration = of.get('budget_duration');
-  if (budget.number === undefined) return {};
-  if (MONTHS.test(duration.text ?? '')) return { limits: { budget_usd_per_month: budget.number } };
+  const usd = budget.within(BUDGET);
+  if (usd === undefined) return {};
+  if (MONTHS.test(of.get('budget_duration').settle().text ?? ''))
+    return { limits: { budget_usd_per_month: usd } };
   budget.note(
     'Set budget_usd_per_month of the workspace by hand, or a budget for another window: sluice budgets set.',
   );
@@ -168,78 +165,24 @@ function readBudget(of: Place): { limits?: Fields } {
 }
 
 function addTeam(draft: Draft, team: Place, routes: Routes): void {
-  const id = team.get('team_id').text ?? '';
+  const id = team.get('team_id').settle().scalar ?? '';
   if (!ID.pattern.test(id) || draft.workspaces.some((each) => each.id === id)) {
     team.note(`A workspace must have an id of its own: ${ID.allowed}. The team was left out.`);
     return;
   }
-  const keys = [key(draft, 'default', `GATEWAY_KEY_${toVariable(id)}`)];
-  draft.workspaces.push({ id, keys, ...readBudget(team), routes });
-  team.noteOthers(['team_id', 'max_budget', 'budget_duration'], ABOUT_TEAM, CALLBACKS_PER_TEAM);
+  const keys = [draft.key(`GATEWAY_KEY_${toVariable(id)}`)];
+  const hasRoom = routes.size * draft.workspaces.length <= MOST_TEAM_ROUTES;
+  if (!hasRoom)
+    team.remark('So many teams cannot have so many routes. This one got none: copy those it needs.');
+  draft.workspaces.push({ id, keys, ...readBudget(team), ...(hasRoom ? { routes } : {}) });
+  team.explain(ABOUT_TEAM, CALLBACKS_PER_TEAM);
 }
 
-function key(draft: Draft, name: string, variable: string): { name: string; value: string } {
-  return { name, value: draft.reference(variable) };
-}
-
-function noteItem(item: Place, params: Place): void {
-  item.noteOthers(['model_name', 'litellm_params', 'model_info', 'rpm', 'tpm']);
-  item.get('model_info').noteOthers(READ_INFO, ABOUT_INFO);
-  params.noteOthers(READ_PARAMS, ABOUT_PARAMS, DEFAULT_PARAMETER);
-}
-
-/** What LiteLLM itself only shows, besides the mode. */
-const READ_INFO = ['mode', 'id', 'description', 'type'];
-
-const READ_PARAMS = [
-  'model',
-  'custom_llm_provider',
-  'api_key',
-  'api_base',
-  'base_url',
-  'api_version',
-  'organization',
-  'timeout',
-  'max_retries',
-  'num_retries',
-  'max_tokens',
-  'vertex_project',
-  'vertex_location',
-  'aws_region_name',
-  'aws_access_key_id',
-  'aws_secret_access_key',
-  'aws_session_token',
-  'rpm',
-  'tpm',
-  'weight',
-];
-
-function noteRest(root: Place, settings: Place, router: Place): void {
-  settings.noteOthers(
-    [
-      'num_retries',
-      'request_timeout',
-      'fallbacks',
-      'context_window_fallbacks',
-      'default_fallbacks',
-      'max_budget',
-      'budget_duration',
-      'default_team_settings',
-    ],
-    ABOUT_SETTINGS,
-  );
-  router.noteOthers(
-    [
-      'num_retries',
-      'timeout',
-      'fallbacks',
-      'context_window_fallbacks',
-      'default_fallbacks',
-      'cooldown_time',
-      'model_group_alias',
-    ],
-    ABOUT_ROUTER,
-  );
-  root.get('general_settings').noteOthers([], ABOUT_GENERAL);
-  root.noteOthers(['model_list', 'litellm_settings', 'router_settings', 'general_settings'], ABOUT_FILE);
+function explainItem(item: Place, params: Place): void {
+  const info = item.get('model_info');
+  // LiteLLM itself only shows these.
+  for (const name of ['id', 'description', 'type']) info.get(name).settle();
+  info.explain(ABOUT_INFO);
+  item.explain(ABOUT_PARAMS);
+  params.explain(ABOUT_PARAMS, DEFAULT_PARAMETER);
 }

@@ -1,5 +1,15 @@
 /** Finds the line of gateway.yaml that a path such as `workspaces[0].routes.fast[1].provider` is on. */
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
 import { shownKey } from '../contract/path-text.js';
 
 export type LineOf = (path: string) => number | undefined;
@@ -8,6 +18,12 @@ const SEGMENT = /\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([A-Za-z_][A-Za-z0-9_-]*…?)
 
 /** A path that leads nowhere, such as that of a missing field, gets the line of the map that lacks the field. */
 export function createLineOf(doc: Document, lineCounter: LineCounter): LineOf {
+  const indexes = new WeakMap<YAMLMap, Map<string, Pair>>();
+  const pairIn = (map: YAMLMap, name: string): Pair | undefined => {
+    const index = indexes.get(map) ?? indexOf(map);
+    indexes.set(map, index);
+    return index.get(name);
+  };
   return (path) => {
     let node: unknown = doc.contents;
     let offset = startOf(node);
@@ -16,7 +32,7 @@ export function createLineOf(doc: Document, lineCounter: LineCounter): LineOf {
       if (isSeq(node)) node = node.items[Number(index)];
       else if (isMap(node)) {
         const name = word ?? (quoted === undefined ? '' : JSON.parse(`"${quoted}"`));
-        const pair = node.items.find(({ key }) => fits(isScalar(key) ? String(key.value) : '', name));
+        const pair = pairIn(node, name);
         if (!pair) break;
         offset = startOf(pair.key) ?? offset;
         node = pair.value;
@@ -28,8 +44,14 @@ export function createLineOf(doc: Document, lineCounter: LineCounter): LineOf {
   };
 }
 
-function fits(key: string, name: string): boolean {
-  return key === name || (name.endsWith('…') && shownKey(key) === name);
+/** The pairs of a map by their keys, and by the beginnings of these that paths show. */
+function indexOf({ items }: YAMLMap): Map<string, Pair> {
+  const index = new Map<string, Pair>();
+  for (const pair of items) {
+    const key = isScalar(pair.key) ? String(pair.key.value) : '';
+    for (const name of [key, shownKey(key)]) if (!index.has(name)) index.set(name, pair);
+  }
+  return index;
 }
 
 function startOf(node: unknown): number | undefined {

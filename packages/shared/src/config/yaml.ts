@@ -30,7 +30,11 @@ export interface ParsedYaml {
 }
 
 /** Pushes a mistake for everything that is not plain YAML. The result is undefined in that case. */
-export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undefined {
+export function parseYaml(
+  text: string,
+  mistakes: Mistake[],
+  maxAliases = MAX_ALIASES,
+): ParsedYaml | undefined {
   const lineCounter = new LineCounter();
   try {
     // The parser compares each key with all keys before it.
@@ -46,13 +50,13 @@ export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undef
       add(pos[0], OWN_WORDS[code] ?? unclosedText(message) ?? message);
     for (const offset of duplicateKeys(doc)) add(offset, DUPLICATE);
     if (mistakes.length > 0) return undefined;
-    const value: unknown = doc.toJS({ maxAliasCount: MAX_ALIASES });
+    const value: unknown = doc.toJS({ maxAliasCount: maxAliases });
     return { value, lineOf: createLineOf(doc, lineCounter) };
   } catch (error) {
     // toJS throws for aliases. The parser throws when the stack is full.
     const message =
       error instanceof ReferenceError
-        ? `an alias (*name) has no anchor before it, or aliases expand to more than ${MAX_ALIASES} nodes`
+        ? `an alias (*name) has no anchor before it, or aliases expand to more than ${maxAliases} nodes`
         : 'cannot be read as YAML; nested too deeply?';
     mistakes.push({ path: '', message });
     return undefined;

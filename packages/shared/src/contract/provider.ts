@@ -52,7 +52,7 @@ const OWN_HEADERS =
 const SECRET_QUERY = /key|token|secret|password|signature/i;
 const MOST_PAIRS = 32;
 const MOST_RENAMED = 1_000;
-const MOST_KEYS = 64;
+export const MOST_KEYS = 64;
 
 /** YAML reads a date or a version as a number. */
 const pairValue = new s.Shape<string>(
