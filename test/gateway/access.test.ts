@@ -1,4 +1,5 @@
 /** Who may do what: tokens with roles, what people of one workspace see, and the trail of what was changed. */
+import { randomUUID } from 'node:crypto';
 import { PERMISSIONS, type Permission } from '@sluice/admin/access/permissions';
 import { adminPaths } from '@sluice/admin/openapi/admin-paths';
 import { ROLES, type Role } from '@sluice/shared/contract/access';
@@ -381,7 +382,70 @@ test.serial('sluice makes, lists and revokes tokens, and shows the trail', async
   t.is((await sluice(`audit ${first.cursor} --restore --yes`)).code, 0);
   t.is((await admin('GET', route)).status, 404);
   t.regex((await sluice('audit 1-0')).err, /There is no change 1-0/);
+  for (const option of ['--sign-ins', '--path /x', '--search x', '--export csv', '--limit 3'])
+    t.is((await sluice(`audit ${last.cursor} ${option}`)).code, 2, option);
   t.is((await sluice('audit --restore')).code, 2);
   t.regex((await sluice('audit --export csv')).out, /^at,action/);
   t.regex((await sluice('audit --sign-ins')).out, /sign in by/);
+});
+
+test.serial('a change is put back only while it is as it was left', async (t) => {
+  const sluice = sluiceOf(gateway);
+  const newest = async (path: string) => (await sluice(`audit --path ${path} --limit 1 --json`)).json()[0];
+  const restore = async (path: string) => {
+    const { cursor } = await newest(path);
+    return () => sluice(`audit ${cursor} --restore --yes`);
+  };
+
+  await admin('POST', '/workspaces', { id: 'regrets' });
+  // The second key ends before its grace does, so that its end stays as it was set.
+  for (const [grace_seconds, expires_at] of [
+    [0, '2999-01-01T00:00:00Z'],
+    [3600, new Date(Date.now() + 1_800_000).toISOString()],
+  ] as const) {
+    const { body: issued } = await admin('POST', '/workspaces/regrets/keys', { name: 'leaked' });
+    await admin('PATCH', `/keys/${issued.id}`, { expires_at });
+    const undo = await restore(`/keys/${issued.id}`);
+    await admin('POST', `/keys/${issued.id}/rotate`, { grace_seconds });
+    t.regex((await undo()).err, /cannot be brought back/);
+    // Nor does an ordinary change bring back what has ended.
+    const { status } = await admin('PATCH', `/keys/${issued.id}`, { expires_at: null });
+    t.is(status, grace_seconds === 0 ? 409 : 200);
+  }
+
+  const value = `own-${randomUUID()}`;
+  for (const status of [201, 200])
+    t.is((await admin('POST', '/workspaces/regrets/keys', { name: 'own', value })).status, status);
+  t.regex((await (await restore('/workspaces/regrets/keys'))()).err, /Nothing was changed/);
+  const { body: keys } = await admin('GET', '/workspaces/regrets/keys');
+  const { id } = keys.data.find(({ name }: { name: string }) => name === 'own');
+  await admin('PATCH', `/keys/${id}`, { name: 'renamed' });
+  t.is((await (await restore(`/keys/${id}`))()).code, 0);
+  t.is((await newest(`/keys/${id}`)).after.name, 'own');
+
+  const limits = '/workspaces/regrets/limits';
+  const each = (scope: string, usd: number) => ({ scope, window: 'day', usd });
+  await admin('PATCH', limits, { budgets: [each('end_user', 5)] });
+  // Nobody has used it yet.
+  t.regex((await sluice('budgets list regrets')).out, /each end user, a day[ -]+5\.000000 +0\.000000/);
+  const undo = await restore(limits);
+  await admin('PATCH', '/workspaces/regrets', { limits: { budgets: [each('end_user', 5), each('key', 3)] } });
+  t.is((await undo()).code, 0);
+  t.deepEqual((await admin('GET', limits)).body.budgets, [each('key', 3)]);
+  t.regex(
+    (await undo()).err,
+    /changed this since \(the last change was by root token\): the budget for each end/,
+  );
+
+  const path = `/workspaces/regrets/routes/${'a%2F'.repeat(63)}a`;
+  const chain = (model: string) => [{ provider: 'openai', model }];
+  await admin('PUT', path, chain('gpt-4o'));
+  const first = await restore(path);
+  await admin('PUT', `${path}a`, chain('gpt-4o'));
+  await admin('PUT', path, chain('gpt-4o-mini'));
+  t.regex((await first()).err, /changed this since .*: chain/);
+  t.is((await (await restore(path))()).code, 0);
+  t.is((await first()).code, 0);
+  t.is((await admin('GET', path)).status, 404);
+  t.is((await admin('GET', `${path}a`)).status, 200, 'the route whose path is longer by one stays');
 });

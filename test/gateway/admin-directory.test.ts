@@ -370,6 +370,13 @@ const BAD: [method: string, path: string, body: unknown, param: string | null, s
     'expires_at',
     /moment/,
   ],
+  [
+    'POST',
+    '/workspaces/demo/keys',
+    { name: 'k', expires_at: '2999-02-30T12:00:00Z' },
+    'expires_at',
+    /moment/,
+  ],
   ['PUT', '/workspaces/demo/routes/x', [], null, /1 to 8/],
   ['PUT', '/workspaces/demo/routes/x', { chain: Array(9).fill(FAST[0]) }, 'chain', /1 to 8/],
   [

@@ -638,6 +638,15 @@ test.serial('the changes of a route are one click from it, and one of them is pu
   await waitForNoDialog(page);
   t.like((await admin('GET', place)).body, { chain: [entry('gpt-4o')] });
   await until('the new entry', async () => (await page.getByRole('row', { name: /PUT/ }).count()) === 3);
+
+  // The change before it, whose row is still open, was changed since.
+  await page
+    .getByRole('row', { name: /PUT/ })
+    .nth(1)
+    .getByRole('button', { name: /^Restore/ })
+    .click();
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await dialog.getByText('Somebody has changed this since (the last change was by').waitFor();
 });
 
 test.serial('Requests shows new ones by itself, and keeps its filters in the address', async (t) => {

@@ -932,8 +932,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'unit/undo',
     file: 'packages/shared/src/contract/undo.ts',
-    from: 'JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null)',
+    from: '!isSame(old[name], fieldOf(after, name))',
     to: 'old[name] !== undefined',
+  },
+  {
+    test: 'unit/undo',
+    file: 'packages/shared/src/contract/undo.ts',
+    from: '!isSame(after, now)',
+    to: 'false',
   },
   {
     test: 'gateway/drain',

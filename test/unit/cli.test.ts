@@ -120,6 +120,7 @@ test('time spans and moments are read, and nonsense is not', (t) => {
   t.true(Date.parse(parseMoment('future')('1h')) > Date.now() + 3_500_000);
   for (const text of ['soon', '2027-13-01', '2027-01-31 12:00', '31.1.2027'])
     t.throws(() => parseMoment('future')(text), undefined, text);
+  t.throws(() => parseMoment('future')('999999w'), { message: 'This is too far away.' });
 });
 
 test('the words for a time are read in the zone of whoever asks, and nonsense is not', (t) => {

@@ -5,6 +5,7 @@
 
 import type { Identified } from '@sluice/api/http/request-id';
 import type { AuditKind } from '@sluice/shared/contract/query';
+import { CUT } from '@sluice/shared/contract/undo';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -17,6 +18,8 @@ const MAX_ENTRIES: Record<AuditKind, number> = { changes: 20_000, sign_ins: 5_00
 /** The most characters of the state before and of the state after. */
 const MAX_STATE_CHARACTERS = 4_000;
 const MAX_TEXT = 256;
+/** More than the longest name of a route needs, also when all its characters are encoded. */
+const MAX_PATH = 1_000;
 
 export interface AuditEntry {
   /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
@@ -106,7 +109,7 @@ export function entryOf(ctx: ParameterizedContext, action: string): Omit<AuditEn
   const { workspace = inPath ?? (action === 'POST /workspaces' ? created : undefined), ...states } = change;
   return {
     action,
-    path: ctx.path.slice(0, MAX_TEXT),
+    path: ctx.path.length > MAX_PATH ? ctx.path.slice(0, MAX_PATH) + CUT : ctx.path,
     who: asker?.principal.name ?? null,
     via: asker?.principal.via ?? null,
     credential: asker?.session?.id ?? asker?.principal.tokenId ?? null,

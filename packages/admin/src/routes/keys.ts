@@ -60,7 +60,8 @@ export function addKeyRoutes(
       createdBy: principalOf(ctx).name,
     });
     const issued = await present({ digest, key });
-    noteChange(ctx, { after: issued });
+    // A value that was a key already changes nothing.
+    noteChange(ctx, value === undefined ? { before: issued, after: issued } : { after: issued });
     ctx.status = value === undefined ? 200 : 201;
     ctx.body = {
       ...issued,

@@ -12,8 +12,12 @@ export function parseDuration(text: string): number {
 /** A moment (`2027-01-31`, `2027-01-31T12:00:00Z`), or a duration from now in the given direction. In ISO 8601. */
 export function parseMoment(direction: 'past' | 'future'): (text: string) => string {
   return (text) => {
-    if (/^\d+[a-z]$/.test(text))
-      return new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseDuration(text)).toISOString();
+    if (/^\d+[a-z]$/.test(text)) {
+      const time = new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseDuration(text)).toISOString();
+      // Years before 0 and after 9999 have a sign.
+      if (!/^\d/.test(time)) throw new InvalidArgumentError('This is too far away.');
+      return time;
+    }
     const time = timeOf(text, 0);
     if (Number.isNaN(time))
       throw new InvalidArgumentError(

@@ -2,6 +2,7 @@
 import type { ProviderInfo } from '@sluice/shared/admin-api';
 import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/contract/presets';
 import { KINDS } from '@sluice/shared/contract/provider';
+import { settingsOfFile } from '@sluice/shared/contract/provider-info';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { parseCount } from '../arguments/parse-arguments.js';
@@ -52,14 +53,17 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .option('--key-file <file>', 'file with the key, or - for stdin; it replaces all stored keys')
       .option(
         '--take-over',
-        'store it under a name of gateway.yaml, to take over when the file no longer has that one',
+        'copy one of gateway.yaml, to take over when the file no longer has it; needs its key again',
       ),
     'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
     'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',
     'providers set models --kind openai --base-url https://models.example.com/v1 --key-file -',
+    'providers set anthropic --take-over --key-file anthropic.key',
   ).action(async (name: string, given: Given) => {
     const before = (await cli.admin.list<ProviderInfo>('/providers')).find((each) => each.name === name);
-    const settings = toSettings(before?.settings ?? {}, given);
+    const isOther = given.preset ?? given.kind ?? given.baseUrl;
+    const copied = given.takeOver && before?.source === 'file' && !isOther ? before : undefined;
+    const settings = toSettings(copied ? settingsOfFile(copied) : (before?.settings ?? {}), given);
     // For one of gateway.yaml the gateway says where it is changed.
     if (
       (before?.source !== 'file' || given.takeOver) &&
@@ -67,6 +71,8 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       settings.kind === undefined
     )
       throw new UsageError('name a --preset, or a --kind and a --base-url');
+    if (copied && !copied.file?.taken_over && copied.credentials !== 'none' && given.keyFile === undefined)
+      throw new UsageError(`the gateway does not know the file’s key of ${name}: give it with --key-file`);
     // Stored keys are not sent back: they stay, and so does one that somebody else adds just now.
     const { keys, ...others } = settings;
     const body =

@@ -1,6 +1,6 @@
 import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
 import { SAVED_AS } from '@sluice/shared/contract/query';
-import { type Difference, differencesOf, undoOf } from '@sluice/shared/contract/undo';
+import { type Difference, differencesOf, undoNow, undoOf } from '@sluice/shared/contract/undo';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Cli } from '../cli.js';
 import { CliError, UsageError } from '../output/cli-error.js';
@@ -71,15 +71,18 @@ export function addAuditCommand(program: Command, cli: Cli): void {
   });
 }
 
-async function showEntry(cli: Cli, id: string, { restore, yes }: AuditOptions): Promise<void> {
+async function showEntry(cli: Cli, id: string, { restore, yes, ...ofList }: AuditOptions): Promise<void> {
+  const [other] = Object.keys(ofList);
+  if (other !== undefined)
+    throw new UsageError(`--${other === 'signIns' ? 'sign-ins' : other} does not go with the id of an entry`);
   const [, ms, count] = /^(\d{1,15})-(\d{1,9})$/.exec(id) ?? [];
   if (ms === undefined) throw new UsageError(`${id} is not the id of an entry; sluice audit shows them`);
   const next = `${ms}-${Number(count) + 1}`;
   const { data } = await cli.admin.get<AuditPage>('/audit', { kind: 'changes', limit: 1, before: next });
   const record = data.find(({ cursor }) => cursor === id);
   if (!record) throw new CliError(`There is no change ${id} in the trail.`);
-  const undo = undoOf(record);
-  if (!restore)
+  if (!restore) {
+    const undo = undoOf(record);
     return cli.show({ ...record, differences: differencesOf(record.before, record.after) }, () =>
       [
         `${moment(record.at)}: ${record.who ?? 'unknown'}, ${whatOf(record)}`,
@@ -88,6 +91,8 @@ async function showEntry(cli: Cli, id: string, { restore, yes }: AuditOptions): 
         'reason' in undo ? undo.reason : `sluice audit ${id} --restore ${undo.words}.`,
       ].join('\n'),
     );
+  }
+  const undo = await undoNow(record, (path) => cli.admin.get(path));
   if ('reason' in undo) throw new CliError(undo.reason);
   await cli.confirm(`This ${undo.words}. Go on`, yes);
   const done = await cli.admin.send(undo.method, undo.path, undo.body);

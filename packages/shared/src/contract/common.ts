@@ -33,9 +33,15 @@ export const label = s.textOf({
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
+/** `2027-02-28`, or a text that begins with it. Date.parse makes the second of March of the 30th of February. */
+export function hasRealDay(text: string): boolean {
+  const day = text.slice(0, 10);
+  return new Date(day).toJSON()?.startsWith(day) ?? false;
+}
+
 /** In ISO 8601. */
 export const moment = s.ruled<string>({ type: 'string', format: 'date-time' }, (value) =>
-  typeof value === 'string' && MOMENT.test(value) && !Number.isNaN(Date.parse(value))
+  typeof value === 'string' && MOMENT.test(value) && hasRealDay(value) && !Number.isNaN(Date.parse(value))
     ? undefined
     : 'must be a moment such as 2027-01-31T12:00:00Z',
 );

@@ -1,5 +1,6 @@
 /** Providers as they are configured, and how they stand. */
 import { type List, moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
+import { PRESETS } from './presets.js';
 import * as s from './structs.js';
 
 /** What a limit per minute is about. */
@@ -73,6 +74,22 @@ export const providerInfo = s.component('Provider', {
   keys: s.list(providerKey).about('Empty when it has only one key.'),
 });
 export type ProviderInfo = s.Infer<typeof providerInfo>;
+
+/** What is told of a provider of the file, as settings of an added one. Its key is not among it, and no path of its own. */
+export function settingsOfFile({ name, kind, address, prices, concurrency, limits }: ProviderInfo) {
+  const end = kind === 'anthropic' ? '/v1/messages' : '/chat/completions';
+  if (!address.endsWith(end)) return {};
+  const base_url = address.slice(0, -end.length);
+  const set = limits.filter(({ models, source }) => models === null && source === 'set');
+  return {
+    ...(PRESETS[name]?.base_url === base_url ? { preset: name } : { kind, base_url }),
+    prices,
+    ...(concurrency === null ? {} : { concurrency }),
+    ...(set.length === 0
+      ? {}
+      : { limits: Object.fromEntries(set.map(({ type, limit }) => [`${type}_per_minute`, limit])) }),
+  };
+}
 
 export const providerPage = {
   can_add: s.flag.about('False: access.add_providers is false.'),

@@ -1,6 +1,6 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
 import { BATCH_ENDPOINTS, BATCH_STATUSES } from './batch.js';
-import { timeZone } from './common.js';
+import { hasRealDay, timeZone } from './common.js';
 import { PRICE_LISTS } from './price-lists.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
@@ -18,9 +18,7 @@ const MOMENTS = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long a
 export function timeOf(text: string, now: number, is: 'beginning' | 'end' = 'beginning'): number {
   const ms = durationOf(text);
   if (ms !== undefined) return now - ms;
-  const [day = ''] = text.split('T');
-  // Date.parse makes the third of March of the 31st of February.
-  if (!MOMENT.test(text) || !new Date(day).toJSON()?.startsWith(day)) return Number.NaN;
+  if (!MOMENT.test(text) || !hasRealDay(text)) return Number.NaN;
   return Date.parse(text) + (is === 'end' && DAY.test(text) ? (UNIT_MS.d ?? 0) : 0);
 }
 
@@ -276,7 +274,10 @@ export const eraseQuery = s.fields({
 
 export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
-const pathText = s.textOf({ pattern: /^\/[^\p{Cc}]{1,511}$/u, allowed: 'a path of at most 512 characters' });
+const pathText = s.textOf({
+  pattern: /^\/[^\p{Cc}]{1,1023}$/u,
+  allowed: 'a path of at most 1024 characters',
+});
 const kind = s.withDefault(
   s.choice(...AUDIT_KINDS).about('changes or sign_ins. Default: changes.'),
   'changes',

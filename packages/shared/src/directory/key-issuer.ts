@@ -111,6 +111,8 @@ export class KeyIssuer {
   ): Promise<StoredKey> {
     const { digest, key: from } = await this.#find(id);
     const { expires: before, expiredBefore, ...rest } = from;
+    if (expires !== undefined && expiredBefore !== undefined && (before ?? 0) <= this.clock.now())
+      throw new GatewayError('conflict', 'The key was replaced and has ended. Issue a new one.');
     const until = expires === undefined ? before : (expires ?? undefined);
     const to: KeyRecord = {
       ...rest,

@@ -55,7 +55,8 @@ export async function readAllBudgets(
     const found = [...known].filter((name) => name.startsWith(start));
     const single = budget.scope === 'workspace' || budget.value !== undefined;
     const first = nameOf(budget, budget.value ?? '', window);
-    const all = single && !known.has(first) ? [first, ...found] : found;
+    const isUnused = found.length === 0 || (single && !known.has(first));
+    const all = isUnused ? [first, ...found] : found;
     return all.map((name) => ({
       name,
       budget,

@@ -1,6 +1,7 @@
 import type { AuditPage as AuditAnswer, AuditRecord } from '@sluice/shared/admin-api';
-import { differencesOf, type Undo, undoOf } from '@sluice/shared/contract/undo';
+import { differencesOf, type Undo, undoNow, undoOf } from '@sluice/shared/contract/undo';
 import { useState } from 'preact/hooks';
+import { AdminError } from '../../admin-client.js';
 import { moment } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Confirm } from '../../ui/confirm.js';
@@ -117,9 +118,11 @@ export function AuditPage({ place }: { place: Place }) {
         <Confirm
           title="Put it back?"
           verb="Restore"
-          work={async (client) =>
-            void (await client.send(restoring.undo.method, restoring.undo.path, restoring.undo.body))
-          }
+          work={async (client) => {
+            const undo = await undoNow(restoring.record, (path) => client.get(path));
+            if ('reason' in undo) throw new AdminError('conflict', undo.reason, 409);
+            await client.send(undo.method, undo.path, undo.body);
+          }}
           onClose={() => setRestoring(undefined)}
           onDone={() => {
             setRestoring(undefined);

@@ -1,5 +1,6 @@
 import type { ProviderInfo } from '@sluice/shared/admin-api';
 import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/contract/presets';
+import { settingsOfFile } from '@sluice/shared/contract/provider-info';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -9,7 +10,6 @@ import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
 import {
   addressOf,
-  formOfFile,
   mistakesOf,
   needsKey,
   OTHER,
@@ -42,7 +42,8 @@ const KINDS = [
 
 /** Adds a provider, or changes one that was added. */
 export function ProviderDialog({ provider, takesOver, names, onClose, onDone }: ProviderDialogProps) {
-  const [first] = useState(() => (takesOver ? formOfFile(takesOver) : toForm(provider)));
+  const [copied] = useState(() => takesOver && { ...takesOver, settings: settingsOfFile(takesOver) });
+  const [first] = useState(() => toForm(copied ?? provider));
   const [form, setForm] = useState(first);
   const action = useAction();
   const hasKey = provider?.credentials === 'stored';
@@ -62,7 +63,7 @@ export function ProviderDialog({ provider, takesOver, names, onClose, onDone }: 
     const done = await action.run(async (client) => {
       const settings = toSettings(
         takesOver ? form : withNewest(form, first, toForm(provider)),
-        provider?.settings ?? {},
+        (form.preset === first.preset ? copied : undefined)?.settings ?? provider?.settings ?? {},
       );
       const query = takesOver ? '?take_over=true' : '';
       await client.send('PUT', path`/providers/${form.name}` + query, settings);

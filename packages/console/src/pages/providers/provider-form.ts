@@ -63,13 +63,6 @@ export function toForm(provider: ProviderInfo | undefined): ProviderForm {
   };
 }
 
-/** What the api tells of a provider of the file. Its key is not among it. */
-export function formOfFile({ name, kind, address }: ProviderInfo): ProviderForm {
-  const base = address.replace(kind === 'anthropic' ? /\/v1\/messages$/ : /\/chat\/completions$/, '');
-  const preset = name in PRESETS && addressOf(name) === base ? name : OTHER;
-  return { ...toForm(undefined), name, preset, kind, address: preset === OTHER ? base : '', parts: {} };
-}
-
 export function text(value: unknown): string {
   return value === undefined ? '' : String(value);
 }
