@@ -1,5 +1,5 @@
 import type { AlertNotice, AlertView, CreatedAlert } from '@sluice/shared/admin-api';
-import { ALERT_KIND_NAMES, alertKind, alertText } from '@sluice/shared/contract/alert';
+import { ALERT_KIND_NAMES, alertKind, alertText, watchedText } from '@sluice/shared/contract/alert';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
@@ -157,7 +157,7 @@ function columns(style: Style): Column<AlertView>[] {
     { title: 'ALERT', cell: ({ id }) => id },
     { title: 'NAME', cell: ({ name }) => name ?? '' },
     { title: 'WHEN', cell: ({ when, above, minutes }) => alertText(when, above, minutes) },
-    { title: 'OF', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
+    { title: 'OF', cell: watchedText },
     { title: 'TO', cell: ({ webhook, mail }) => [...(webhook ? [webhook] : []), ...mail].join(', ') },
     {
       title: 'FIRING',
