@@ -542,7 +542,10 @@ test.serial(
     const next = `${gateway.configPath}.next.yaml`;
     writeFileSync(
       next,
-      stringify({ providers: { openai: {} }, workspaces: [{ id: 'team', routes: { route } }] }),
+      stringify({
+        providers: { openai: { preset: 'openai' } },
+        workspaces: [{ id: 'team', routes: { route } }],
+      }),
     );
     const checked = await sluiceOf(gateway)(`check ${next}`);
     t.is(checked.code, 0, checked.err);
