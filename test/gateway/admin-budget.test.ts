@@ -153,6 +153,8 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
   t.deepEqual((await admin('GET', '/spend?since=2026-02-01&until=2026-02-28')).body.data, []);
   for (const [query, param] of [
     ['?by=colour', 'by'],
+    [`?by=${'workspace,'.repeat(8)}bogus`, 'by'],
+    [`?by=${Array.from({ length: 9 }, (_, i) => `tag:t${i}`).join()}`, 'by'],
     ['?since=never', 'since'],
     ['?since=1900-01-01', 'since'],
     ['?month=0001-01', 'month'],
@@ -160,6 +162,14 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
     ['?workspace=', 'workspace'],
   ])
     t.is((await admin('GET', `/spend${query}`)).body.error.param, param);
+  for (const [path, param] of [
+    ['/savings?since=garbage', 'since'],
+    ['/savings?month=2026-13', 'month'],
+    ['/reconciliations?month=2026-13', 'month'],
+  ] as const) {
+    const { status, body } = await admin('GET', path);
+    t.deepEqual([status, body.error.param], [400, param], path);
+  }
 });
 
 test.serial('the dearest groups can be asked for alone, with what the others come to', async (t) => {

@@ -161,6 +161,8 @@ test.serial('an export has every entry, oldest first, as JSON lines', async (t) 
 test.serial('no cell of an exported CSV is run by a spreadsheet, or breaks its row', async (t) => {
   const [entry] = await gateway.log();
   const hostile = { ...entry, id: 'hostile', model: '=HYPERLINK("http://x","y")', route: '-2+3,\n"x"' };
+  const wide = { ...entry, id: 'wide', model: '＝1+1', route: '＠x' };
+  await gateway.redis.xadd(gateway.names.requestLog, '*', 'entry', JSON.stringify(wide));
   await gateway.redis.xadd(gateway.names.requestLog, '*', 'entry', JSON.stringify(hostile));
   const response = await fetch(
     `${gateway.adminUrl}/requests/export?format=csv&route=${encodeURIComponent('-2+3')}`,
@@ -175,6 +177,7 @@ test.serial('no cell of an exported CSV is run by a spreadsheet, or breaks its r
   });
   const rows = (await all.text()).split('\r\n');
   t.is(rows.length, 1 + (await gateway.log()).length + 1);
+  t.true(rows.at(-3)?.includes("'＠x,'＝1+1"), rows.at(-3));
   t.true(rows.at(-2)?.includes(`"'-2+3,\n""x""","'=HYPERLINK(""http://x"",""y"")"`), rows.at(-2));
 });
 
@@ -183,6 +186,12 @@ const BAD: [query: string, param: string][] = [
   ['?limit=0', 'limit'],
   ['?limit=ten', 'limit'],
   ['?before=yesterday', 'before'],
+  ['?sort=cost&before=1763220000000-0', 'before'],
+  ['?sort=cost&before=duration:120:1763220000000-0', 'before'],
+  ['?before=cost:120:1763220000000-0', 'before'],
+  ['?min_ms=10&max_ms=5', 'min_ms'],
+  ['?min_cost_usd=0.2&max_cost_usd=0.1', 'min_cost_usd'],
+  [`?${Array.from({ length: 17 }, (_, i) => `tag=t${i}=x`).join('&')}`, 'tag'],
   ['?since=yesterday', 'since'],
   ['?since=2026-02-31T00:00:00+99:99', 'since'],
   ['?since=2026-02-01&until=2026-01-01', 'since'],

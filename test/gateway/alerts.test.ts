@@ -1,7 +1,7 @@
 /** Alerts: a figure that crosses its threshold is told once, signed or by mail, by one of several processes. */
 import { setTimeout } from 'node:timers/promises';
 import { AlertStore } from '@sluice/admin/alerts/alert-store';
-import { Alerts, type AlertTimes } from '@sluice/admin/alerts/alerts';
+import { Alerts, type AlertTimes, MOST_FIRINGS } from '@sluice/admin/alerts/alerts';
 import { type FigureParts, Figures, type Found } from '@sluice/admin/alerts/figures';
 import { createSendMail } from '@sluice/admin/alerts/send-mail';
 import { createLogger } from '@sluice/shared/process/logger';
@@ -296,6 +296,8 @@ test.serial('an alert that makes no sense is refused, with the field that is wro
     [{ when: 'refusals', webhook, workspace: 'nobody' }, 'workspace'],
     [{ when: 'refusals', webhook, minutes: 61 }, 'minutes'],
     [{ when: 'budget', webhook: 'ftp://example.com' }, 'webhook'],
+    [{ when: 'budget', webhook: 'https://example.com:0/' }, 'webhook'],
+    [{ when: 'budget', mail: ['a@b.example', 'c@d.example', 'A@b.example'] }, 'mail'],
     [{ when: 'budget', mail: ['a@b.example\r\nBcc: c@d.example'] }, 'mail[0]'],
     [{ when: 'budget', mail: ['"x, y" <a@b.example>'] }, 'mail[0]'],
   ];
@@ -304,9 +306,38 @@ test.serial('an alert that makes no sense is refused, with the field that is wro
     t.is(status, 400, JSON.stringify(input));
     t.is(body.error.param, param, body.error.message);
   }
+  const wordsFor = async (address: string) =>
+    (await admin('POST', '/alerts', { when: 'budget', webhook: address })).body.error.message;
+  t.regex(await wordsFor('https://exa mple.com'), /without spaces/);
+  t.regex(await wordsFor('https://example.com:99999'), /an address that can be called/);
   t.is((await admin('POST', '/alerts/alert_none/test')).status, 404);
   t.is((await admin('DELETE', '/alerts/alert_none')).status, 404);
 });
+
+test.serial(
+  'an alert of a workspace that was deleted says so, and the most alerts are a number',
+  async (t) => {
+    await admin('POST', '/workspaces', { id: 'brief' });
+    const alert = await add({ when: 'budget', workspace: 'brief', webhook: receiver.url('/brief') });
+    t.false(alert.gone);
+    await admin('DELETE', '/workspaces/brief');
+    const { data } = (await admin('GET', '/alerts')).body as { data: AdminAnswer['body'][] };
+    t.true(data.find(({ id }) => id === alert.id)?.gone);
+    const sluice = sluiceOf(gateway);
+    t.regex((await sluice('alerts list')).out, /brief \(no longer there\)/);
+
+    const ids = [alert.id];
+    for (let i = data.length; i < 100; i++)
+      ids.push((await add({ when: 'provider_down', webhook: receiver.url('/many') })).id);
+    const { status, body } = await admin('POST', '/alerts', {
+      when: 'budget',
+      webhook: receiver.url('/many'),
+    });
+    t.is(status, 429);
+    t.is(body.error.message, 'There may be at most 100 alerts.');
+    for (const id of ids) await admin('DELETE', `/alerts/${id}`);
+  },
+);
 
 /** Alerts with figures of the test, in a cell of its own. */
 async function createAlerts(
@@ -323,10 +354,14 @@ async function createAlerts(
   await clock.synchronise(redis);
   const store = new AlertStore(redis, names, new Payloads(undefined));
   const found: Found[] = [];
+  const gone = new Set<string | undefined>();
   const parts = {
     ...{ redis, names, clock, store, sendMail },
     logger: createLogger('api', 'silent'),
-    figures: { find: async () => [...found] },
+    figures: {
+      find: async () => [...found],
+      isGone: async (_alert: unknown, subject?: string) => gone.has(subject),
+    },
     webhooks: { allowPrivate, timeoutMs: 60_000, firstRetryMs: 10 },
     // The test itself says when it looks.
     times: { lookMs: 3_600_000, figuresMs: 1, ...times } as AlertTimes,
@@ -337,7 +372,7 @@ async function createAlerts(
     await until('a turn', async () => (await redis.exists(names.alertTurn)) === 0);
     await alerts.look();
   };
-  return { alerts, store, found, look, times: parts.times, another: () => new Alerts(parts) };
+  return { alerts, store, found, gone, look, times: parts.times, another: () => new Alerts(parts) };
 }
 
 test.serial('a figure that goes up and down is one firing, and a later one is told again', async (t) => {
@@ -366,6 +401,60 @@ test.serial('a figure that goes up and down is one firing, and a later one is to
   await alerts.sendDue();
   const types = receiver.at(path).map(({ body }) => JSON.parse(body).type);
   t.deepEqual(types.sort(), ['alert.fired', 'alert.fired', 'alert.resolved']);
+  alerts.close();
+});
+
+test.serial('what fires keeps its place when more subjects fire than are told', async (t) => {
+  const { alerts, store, found, look } = await createAlerts('alerts-6', { times: { overAfterMs: 0 } });
+  await store.add({ when: 'budget', webhook: receiver.url('/most') }, 1);
+  const firing = (name: string) => ({ subject: name, value: null, text: `${name} fires` });
+  for (let i = 0; i < MOST_FIRINGS; i++) found.push(firing(`ws${i}`));
+  await look();
+  found.unshift(firing('earlier'));
+  await look();
+  const isTold = (firings: readonly { subject: string }[]) =>
+    firings.some(({ subject }) => subject === 'earlier');
+  const firings = await store.firings();
+  t.is(firings.length, MOST_FIRINGS);
+  t.false(isTold(firings));
+  t.true((await store.notices(1_000)).every(({ type }) => type === 'alert.fired'));
+  // A place that is free again is for the one that waits.
+  found.pop();
+  await look();
+  await look();
+  t.true(isTold(await store.firings()));
+  alerts.close();
+});
+
+test.serial('nobody is told that it is over for what was deleted', async (t) => {
+  const { alerts, store, found, gone, look } = await createAlerts('alerts-7', { times: { overAfterMs: 0 } });
+  await store.add({ when: 'budget', webhook: receiver.url('/deleted') }, 1);
+  for (const subject of ['stays', 'goes']) found.push({ subject, value: 100, text: subject });
+  await look();
+  found.length = 0;
+  gone.add('goes');
+  await look();
+  t.deepEqual(await store.firings(), []);
+  const told = (await store.notices(10)).filter(({ type }) => type === 'alert.resolved');
+  t.deepEqual(
+    told.map(({ text }) => text),
+    ['Over: stays'],
+  );
+  alerts.close();
+});
+
+test.serial('a message to a webhook that was taken away is not tried again', async (t) => {
+  const { alerts, store, found, look } = await createAlerts('alerts-8', {
+    sendMail: async () => ({ as: 'delivered', outcome: '250' }),
+  });
+  const fields = { when: 'provider_down' as const, mail: ['ops@example.com'] };
+  const alert = await store.add({ ...fields, webhook: receiver.url('/taken-away') }, 1);
+  found.push({ subject: 'openai', value: null, text: 'openai is down' });
+  await look();
+  await store.change(alert?.id ?? '', () => fields);
+  await alerts.sendDue();
+  const [notice] = (await store.notices(2)).filter(({ to }) => to === 'webhook');
+  t.like(notice, { state: 'failed', outcome: 'removed', attempts: 1, nextAt: null });
   alerts.close();
 });
 
@@ -468,4 +557,9 @@ test('a batch is late after its hours, and a budget is told from its share on', 
   t.deepEqual(await subjects({ when: 'budget', above: 70, workspace: 'b' }), ['b']);
   t.deepEqual(await subjects({ when: 'provider_down' }), ['openai']);
   t.deepEqual(await subjects({ when: 'provider_down', provider: 'groq' }), []);
+  t.true(await figures.isGone({ when: 'budget' }, 'deleted'));
+  t.false(await figures.isGone({ when: 'budget' }, 'a'));
+  t.true(await figures.isGone({ when: 'refusals', workspace: 'deleted' }));
+  t.true(await figures.isGone({ when: 'waiting_time' }, 'taken-away'));
+  t.false(await figures.isGone({ when: 'batch_late' }, 'batch_1'));
 });

@@ -118,3 +118,21 @@ test.serial('a page that stood still for an hour in mid-reading reads again with
   t.pass();
   await page.unrouteAll({ behavior: 'wait' });
 });
+
+test.serial('a place in one list of requests is not taken into another', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/requests');
+  const asked: URLSearchParams[] = [];
+  await page.route(/\/requests\?/, async (route) => {
+    asked.push(new URL(route.request().url()).searchParams);
+    const response = await route.fetch();
+    const more = { has_more: true, next_before: '1763220000000-0' };
+    await route.fulfill({ response, json: { ...(await response.json()), ...more } });
+  });
+  await page.getByRole('button', { name: 'Older' }).click();
+  await until('the older page', () => asked.some((query) => query.has('before')));
+  // As by Back, or by a link.
+  await page.goto(`${gateway.adminUrl}/#/requests?sort=cost`);
+  await until('the other order', () => asked.some((query) => query.get('sort') === 'cost'));
+  t.false(asked.some((query) => query.get('sort') === 'cost' && query.has('before')));
+  await page.unrouteAll({ behavior: 'wait' });
+});

@@ -49,11 +49,10 @@ async function endsCleanly(t: ExecutionContext, gateway: Run): Promise<void> {
   t.deepEqual(gateway.offspring().map(commandOf), []);
 }
 
-test('npm start shows a curl line that works, and outlives its workers and itself being killed', async (t) => {
+test('npm start shows a curl line that works, and outlives its workers, its Redis and itself being killed', async (t) => {
   const folder = makeFolder(t);
   const first = await start(t, { folder });
   const key = keyOf(first.output());
-  const redisPids = redisOf(first);
   const payloadKey = readFileSync(join(folder, 'payload-key'), 'utf8');
   t.is(statSync(join(folder, 'payload-key')).mode & 0o777, 0o600);
   t.false(first.output().includes('unencrypted'));
@@ -67,7 +66,7 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   t.regex(answer, /^HTTP\/1\.1 200 OK\r\n/);
   for (const header of FIVE_HEADERS) t.regex(answer, new RegExp(`^x-gateway-${header}: \\S+\r$`, 'mi'));
   t.regex(answer, /^x-gateway-cost-usd: 0\.000000\r$/im, 'nobody bills a simulated call');
-  t.is(redisPids.length, 1);
+  t.is(redisOf(first).length, 1);
 
   const other = await run(t, { folder });
   t.is((await other.ended).code, 1);
@@ -80,6 +79,15 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   // On a busy machine a request's wait may run out before the worker has started.
   await until(async () => (await chat(first.port, key)).status === 200);
   t.not(workersOf(first)[0], worker);
+
+  const [redis = 0] = redisOf(first);
+  process.kill(redis, 'SIGKILL');
+  await first.says('The Redis process ended; starting it again.\n');
+  // It has its data again: the key is known.
+  await until(async () => (await chat(first.port, key)).status === 200);
+  const redisPids = redisOf(first);
+  t.is(redisPids.length, 1);
+  t.not(redisPids[0], redis);
 
   first.child.kill('SIGKILL');
   await first.ended;
@@ -96,6 +104,8 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   };
   const revoked = await sluice('keys revoke demo/default --yes', { env: adminEnv });
   t.is(revoked.code, 0, revoked.err);
+  const added = await sluice('providers set house --preset ollama', { env: adminEnv });
+  t.is(added.code, 0, added.err);
   second.child.kill('SIGINT');
   t.is((await slow).status, 200);
   await endsCleanly(t, second);
@@ -104,6 +114,7 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   // The key that was revoked stays dead, and npm start shows one that works.
   const third = await start(t, { folder });
   const fresh = keyOf(third.output());
+  t.regex(third.output(), /^No provider of gateway\.yaml has a key: .*and are really called: house$/m);
   t.not(fresh, key);
   t.is((await chat(third.port, fresh)).status, 200);
   t.is((await chat(third.port, key)).status, 401);

@@ -59,6 +59,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "redis.call('HEXISTS', alertsKey, id) == 0",
   },
   {
+    test: 'gateway/alerts',
+    file: 'packages/admin/src/alerts/alerts.ts',
+    from: 'MOST_FIRINGS - firings.length',
+    to: 'MOST_FIRINGS',
+  },
+  {
     test: 'gateway/announced-limits',
     file: 'packages/worker/src/calls/heard-rates.ts',
     from: 'remaining >= FAR * limit',

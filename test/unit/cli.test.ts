@@ -8,7 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { findAdmin } from '@sluice/cli/admin/address';
 import { warningsAbout } from '@sluice/cli/apply/check-config';
 import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
-import { parseDuration, parseMoment, parseWhen } from '@sluice/cli/arguments/parse-arguments';
+import {
+  dayIn,
+  parseDay,
+  parseDuration,
+  parseMoment,
+  parseWhen,
+} from '@sluice/cli/arguments/parse-arguments';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { workersFor } from '@sluice/cli/commands/processes';
 import { duration, fromNow, moment } from '@sluice/cli/output/format';
@@ -147,6 +153,42 @@ test('the words for a time are read in the zone of whoever asks, and nonsense is
   t.is(until('yesterday 15:00'), local(2026, 10, 16, 15));
   for (const text of ['', 'soon', '25:00', '2026-02-31', 'yesterdayish', '14', 'yesterday at noon'])
     t.throws(() => since(text), undefined, text);
+});
+
+test('where clocks change, days and times are those that they show', (t) => {
+  const own = process.env.TZ;
+  const inZone = (zone: string, is: 'beginning' | 'end', text: string, now = '2026-11-17T12:00Z') => {
+    process.env.TZ = zone;
+    try {
+      return parseWhen(is, new Date(now))(text);
+    } finally {
+      if (own === undefined) delete process.env.TZ;
+      else process.env.TZ = own;
+    }
+  };
+  // Clocks go from 2:00 to 3:00, and from 3:00 back to 2:00.
+  t.is(inZone('Europe/Berlin', 'beginning', '2026-03-29T02:30'), '2026-03-29T01:00:00.000Z');
+  t.is(inZone('Europe/Berlin', 'end', '2026-03-29 02:30'), '2026-03-29T01:00:00.000Z');
+  t.is(inZone('Europe/Berlin', 'beginning', '2026-10-25T02:30'), '2026-10-25T00:30:00.000Z');
+  t.is(inZone('Europe/Berlin', 'end', '2026-10-25T02:30'), '2026-10-25T01:30:00.000Z');
+  t.is(inZone('Europe/Berlin', 'end', '2026-10-25T01:30'), '2026-10-24T23:30:00.000Z');
+  t.is(inZone('Europe/Berlin', 'end', '2026-10-25'), '2026-10-25T23:00:00.000Z');
+  // There was no 30th of December.
+  const yesterday = inZone('Pacific/Apia', 'beginning', 'yesterday', '2011-12-31T02:00:00+14:00');
+  t.is(yesterday, '2011-12-29T10:00:00.000Z');
+  t.is(dayIn('Pacific/Apia', 'yesterday', Date.parse('2011-12-31T02:00:00+14:00')), '2011-12-29');
+
+  // This day has 25 hours.
+  const late = Date.parse('2026-10-25T23:30:00+01:00');
+  t.is(dayIn('Europe/Berlin', 'yesterday', late), '2026-10-24');
+  t.is(dayIn('Europe/Berlin', 'today', late), '2026-10-25');
+  t.is(dayIn('UTC', '7d'), '7d');
+  for (const [text, day] of [
+    ['Yesterday', 'yesterday'],
+    ['7D ago', '7d'],
+    ['2027-01-31t12:00:00z', '2027-01-31T12:00:00Z'],
+  ] as const)
+    t.is(parseDay(text), day);
 });
 
 test('a chain is written as it is read', (t) => {
@@ -403,6 +445,16 @@ test('wrong usage is one line and exit status 2', async (t) => {
     ['keys issue demo ci --expires soon', /time span/],
     ['requests --follow --since 1h', /leave --since and --until out/],
     ['requests --follow --export csv', /cannot be used with/],
+    ['spend --since 2026-02-30', /Write today, yesterday/],
+    ['spend --month 2026-13', /a month such as/],
+    ['spend --tz Nowhere/X --since today', /a time zone such as/],
+    ['spend --by colour', /one of workspace/],
+    ['statement demo --month 2026-2', /a month such as/],
+    ['requests --status foo', /a status such as/],
+    ['requests --min-ms abc', /a number of 0 or more/],
+    ['requests --tag x', /a tag such as/],
+    ['alerts add nope', /Allowed choices are budget/],
+    ['reconcile --provider openai --month 2026-13', /month/],
     ['workspaces delete demo', /needs --yes/],
     ['workspaces delete .. --yes', /is no name/],
   ] as const) {

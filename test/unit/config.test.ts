@@ -230,7 +230,7 @@ colour: blue
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   line 3: providers.openai.concurrency: must be a whole number from 1 to 1000000
   line 5: workspaces[0].id: must be 1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit
-  line 9: workspaces[0].routes.fast[1].provider: must be one of openai; did you mean openai?
+  line 9: workspaces[0].routes.fast[1].provider: must be openai
   line 9: workspaces[0].routes.fast[1].model: must be a model id of 1 to 256 characters without spaces, not a number
   line 9: workspaces[0].routes.fast[1].retries: must be a whole number from 0 to 5`,
   );

@@ -106,7 +106,7 @@ const endScript = loadScript<
 >(import.meta.url, 'end-attempt');
 
 const SECRET_BYTES = 32;
-const MOST_ALERTS = 100;
+export const MOST_ALERTS = 100;
 
 export class AlertStore {
   constructor(

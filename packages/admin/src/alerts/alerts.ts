@@ -43,7 +43,7 @@ export interface AlertParts {
   clock: Clock;
   logger: Logger;
   store: AlertStore;
-  figures: Pick<Figures, 'find'>;
+  figures: Pick<Figures, 'find' | 'isGone'>;
   webhooks: SendOptions & { firstRetryMs: number };
   /** Undefined: the environment names no SMTP server. */
   sendMail: SendMail | undefined;
@@ -89,25 +89,35 @@ export class Alerts {
 
   async #compare(alert: Alert, firings: readonly Firing[]): Promise<void> {
     const { store, figures, clock, times: { overAfterMs = OVER_AFTER_MS } = {} } = this.parts;
-    const found = (await figures.find(alert)).slice(0, MOST_FIRINGS);
+    const found = new Map((await figures.find(alert)).map((each) => [each.subject, each]));
     const now = clock.now();
-    for (const each of found) {
-      const firing = firings.find(({ subject }) => subject === each.subject);
-      if (firing) await store.keep({ ...firing, ...each, seen: now });
-      else await this.#fire(alert, each, now);
-    }
     for (const firing of firings) {
-      if (found.some(({ subject }) => subject === firing.subject) || now - firing.seen < overAfterMs)
-        continue;
-      const notices = noticesOf(alert, 'alert.resolved', { ...firing, text: `Over: ${firing.text}` }, now);
-      await store.resolve(firing, now, notices);
+      const still = found.get(firing.subject);
+      // What fires already keeps its place. The limit is for what is new.
+      found.delete(firing.subject);
+      if (still) await store.keep({ ...firing, ...still, seen: now });
+      else if (now - firing.seen >= overAfterMs) await this.#resolve(alert, firing, now);
     }
+    const room = Math.max(0, MOST_FIRINGS - firings.length);
+    for (const each of [...found.values()].slice(0, room)) await this.#fire(alert, each, now);
   }
 
   async #fire(alert: Alert, found: Found, now: number): Promise<void> {
     const id = makeRequestId();
     const firing: Firing = { ...found, id, alert: alert.id, since: now, seen: now };
     await this.parts.store.fire(firing, noticesOf(alert, 'alert.fired', found, now));
+  }
+
+  isGone(alert: Alert): Promise<boolean> {
+    return this.parts.figures.isGone(alert);
+  }
+
+  /** Nobody is told that it is over when its workspace or provider is gone. */
+  async #resolve(alert: Alert, firing: Firing, now: number): Promise<void> {
+    const { store, figures } = this.parts;
+    const over = { ...firing, text: `Over: ${firing.text}` };
+    const isGone = await figures.isGone(alert, firing.subject);
+    await store.resolve(firing, now, isGone ? [] : noticesOf(alert, 'alert.resolved', over, now));
   }
 
   /** Sends a test to every target of the alert. */
@@ -158,12 +168,13 @@ export class Alerts {
 
   async #send(notice: Notice, alert: Alert | undefined): Promise<SendOutcome> {
     if (!alert) return { as: 'gone', outcome: 'removed' };
-    const { webhook, mail } = alert.targets ?? {};
+    if (!alert.targets) return { as: 'failed', outcome: 'unreadable' };
+    const { webhook, mail } = alert.targets;
     if (notice.to === 'webhook')
       return webhook
         ? sendSigned(webhook, { id: notice.event, body: messageOf(alert, notice) }, this.parts.webhooks)
-        : { as: 'failed', outcome: 'unreadable' };
-    if (!mail) return { as: 'failed', outcome: 'unreadable' };
+        : { as: 'gone', outcome: 'removed' };
+    if (!mail) return { as: 'gone', outcome: 'removed' };
     if (!this.parts.sendMail) return { as: 'failed', outcome: 'no_smtp_server' };
     return this.parts.sendMail({
       ...{ id: notice.event, to: mail, text: `${notice.text}\n\nAlert: ${nameOf(alert)}\n` },

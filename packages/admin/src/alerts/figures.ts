@@ -56,6 +56,17 @@ export class Figures {
     return this.#readers[when](question, above);
   }
 
+  /** Whether the workspace or provider that the alert watches, or that it found, is no longer there. */
+  async isGone({ when, workspace, provider }: Question, subject?: string): Promise<boolean> {
+    // The subject of other kinds is a name of what they watch, or the whole gateway.
+    const watched = workspace ?? provider ?? (when === 'batch_late' ? undefined : subject);
+    if (!watched) return false;
+    const { providers, snapshot } = this.parts;
+    return alertKind(when).of === 'provider'
+      ? ![...providers.keys()].includes(watched)
+      : !(await snapshot.read()).some(({ id }) => id === watched);
+  }
+
   async #budgets({ workspace: only }: Question, above: number): Promise<Found[]> {
     const { snapshot, readLimitUse } = this.parts;
     const limited = (await snapshot.read()).flatMap(({ id, limits: { budgetUsdPerMonth: usd } }) =>

@@ -50,9 +50,12 @@ export function csvLine(cells: readonly (string | number | boolean | null)[]): s
   return `${cells.map((cell) => quote(typeof cell === 'string' ? disarm(cell) : String(cell ?? ''))).join(',')}\r\n`;
 }
 
-/** A spreadsheet runs a cell that begins like a formula, and callers choose some of these texts. A negative number is none. */
+/**
+ * A spreadsheet runs a cell that begins like a formula, also one in full width. Callers choose some of these texts. A negative
+ * number is none.
+ */
 function disarm(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) && !/^-\d+(?:\.\d+)?$/.test(text) ? `'${text}` : text;
+  return /^[=+\-@＝＋－＠\t\r]/.test(text) && !/^-\d+(?:\.\d+)?$/.test(text) ? `'${text}` : text;
 }
 
 function quote(text: string): string {

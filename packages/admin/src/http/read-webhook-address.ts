@@ -6,7 +6,9 @@ import { refuse } from './read-input.js';
 export function readWebhookAddress(field: string, text: string, allowPrivate: boolean): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const protocols = allowPrivate ? ['https:', 'http:'] : ['https:'];
-  if (!url || !protocols.includes(url.protocol))
+  if (!url) return refuse(field, 'must be an address that can be called, such as https://example.com/hooks');
+  if (url.port === '0') refuse(field, 'must not have port 0');
+  if (!protocols.includes(url.protocol))
     return refuse(
       field,
       allowPrivate ? 'must be an address with http or https' : 'must be an address with https',

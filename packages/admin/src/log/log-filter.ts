@@ -38,7 +38,11 @@ export function toLogFilter(query: LogQuery, now: number): LogFilter {
     text === undefined ? undefined : Math.min(Math.round(Number(text) * unit), MOST);
   const since = query.since === undefined ? undefined : timeOf(query.since, now);
   const until = query.until === undefined ? undefined : timeOf(query.until, now, 'end');
-  if (since !== undefined && until !== undefined && since > until) refuse('since', 'must not be after until');
+  if (isAbove(since, until)) refuse('since', 'must not be after until');
+  const [minMs, maxMs] = [number(query.min_ms, 1), number(query.max_ms, 1)];
+  const [minCost, maxCost] = [number(query.min_cost_usd, 1e12), number(query.max_cost_usd, 1e12)];
+  if (isAbove(minMs, maxMs)) refuse('min_ms', 'must not be above max_ms');
+  if (isAbove(minCost, maxCost)) refuse('min_cost_usd', 'must not be above max_cost_usd');
   return {
     since,
     until,
@@ -52,12 +56,16 @@ export function toLogFilter(query: LogQuery, now: number): LogFilter {
     status: query.status === undefined ? undefined : statusRange(query.status),
     tags: query.tag?.map(toTag),
     user: query.user,
-    minMs: number(query.min_ms, 1),
-    maxMs: number(query.max_ms, 1),
-    minCost: number(query.min_cost_usd, 1e12),
-    maxCost: number(query.max_cost_usd, 1e12),
+    minMs,
+    maxMs,
+    minCost,
+    maxCost,
     fallback: query.fallback === undefined ? undefined : query.fallback === 'true',
   };
+}
+
+function isAbove(least: number | undefined, most: number | undefined): boolean {
+  return least !== undefined && most !== undefined && least > most;
 }
 
 /** `feature=search` */

@@ -28,12 +28,13 @@ export function placeOf({ id, entry }: LoggedRequest, sort: Sort): Place {
 }
 
 export function toCursor({ value, id }: Place, sort: Sort): string {
-  return sort === 'time' ? id : `${value}:${id}`;
+  return sort === 'time' ? id : `${sort}:${value}:${id}`;
 }
 
-export function parseCursor(text: string): Place {
-  const [value, id] = text.includes(':') ? text.split(':') : ['0', text];
-  return { value: Number(value), id: id ?? '' };
+/** Undefined: it is a place in another order. */
+export function parseCursor(text: string, sort: Sort): Place | undefined {
+  const [order, value, id = ''] = text.includes(':') ? text.split(':') : ['time', '0', text];
+  return order === sort ? { value: Number(value), id } : undefined;
 }
 
 /** Sorts the newest, longest or dearest first. Below 0 when `a` comes first. */

@@ -296,7 +296,10 @@ export const adminPaths: Paths = guarded({
   '/reconciliations': {
     get: {
       summary: 'What came of the latest reconciliation of each provider and month, the newest first.',
-      responses: { '200': s.json('Without their rows.', c.listOf(c.reconciliationSummary)) },
+      responses: {
+        '200': s.json('Without their rows.', c.listOf(c.reconciliationSummary)),
+        ...s.errors('invalid_request'),
+      },
     },
     post: {
       summary:
@@ -362,6 +365,7 @@ export const adminPaths: Paths = guarded({
         'What requests with a deadline have saved in this month (UTC), by workspace, and how many were late.',
       responses: {
         '200': s.json('Workspaces that had any, the one that saved most first.', c.listOf(c.saving)),
+        ...s.errors('invalid_request'),
       },
     },
   },

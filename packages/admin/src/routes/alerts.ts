@@ -13,7 +13,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import { noteChange } from '../access/audit.js';
-import type { Alert, Firing, Notice } from '../alerts/alert-store.js';
+import { type Alert, type Firing, MOST_ALERTS, type Notice } from '../alerts/alert-store.js';
 import type { Alerts } from '../alerts/alerts.js';
 import { iso, isoOrNull, list } from '../http/present.js';
 import { readInput, refuse } from '../http/read-input.js';
@@ -58,13 +58,14 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
 
   router.get('/alerts', async (ctx) => {
     const [all, firings] = await Promise.all([store.list(), store.firings()]);
-    ctx.body = list(all.map((alert) => present(alert, firings))) satisfies List<AlertView>;
+    const views = all.map(async (alert) => present(alert, firings, await alerts.isGone(alert)));
+    ctx.body = list(await Promise.all(views)) satisfies List<AlertView>;
   });
 
   router.post('/alerts', readBody, async (ctx) => {
     const input = await check(readInput(alertInput, ctx.request.body));
     const alert = await store.add(input, clock.now());
-    if (!alert) throw new GatewayError('quota_exceeded', 'There are as many alerts as there may be.');
+    if (!alert) throw new GatewayError('quota_exceeded', `There may be at most ${MOST_ALERTS} alerts.`);
     const view = present(alert, []);
     noteChange(ctx, { after: withoutAddresses(view) });
     ctx.status = 201;
@@ -79,7 +80,7 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
     );
     if (!changed) throw new GatewayError('not_found', 'There is no such alert.');
     const { before, after } = changed;
-    const view = present(after, await store.firings());
+    const view = present(after, await store.firings(), await alerts.isGone(after));
     noteChange(ctx, {
       before: withoutAddresses(present(before, [])),
       after: withoutAddresses({ ...view, firing: [] }),
@@ -120,11 +121,11 @@ function withoutAbsent(change: AlertChange): AlertChange {
   return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 }
 
-function present(alert: Alert, firings: readonly Firing[]): AlertView {
+function present(alert: Alert, firings: readonly Firing[], gone = false): AlertView {
   const { id, name = null, when, workspace = null, provider = null, created, targets } = alert;
   const { unit, standard, counts } = alertKind(when);
   return {
-    ...{ id, object: 'alert', name, when, workspace, provider },
+    ...{ id, object: 'alert', name, when, workspace, provider, gone },
     above: unit === undefined ? null : (alert.above ?? standard),
     minutes: counts ? (alert.minutes ?? ALERT_MINUTES.standard) : null,
     webhook: targets ? (targets.webhook ? new URL(targets.webhook.url).host : null) : '(unreadable)',
@@ -142,7 +143,7 @@ function present(alert: Alert, firings: readonly Firing[]): AlertView {
 }
 
 /** The audit trail lies in Redis in clear. */
-function withoutAddresses({ mail, ...rest }: AlertView) {
+function withoutAddresses({ mail, gone: _gone, ...rest }: AlertView) {
   return { ...rest, mail: mail.length };
 }
 

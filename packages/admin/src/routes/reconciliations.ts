@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import type { ReconciliationList } from '@sluice/shared/admin-api';
 import { ID } from '@sluice/shared/contract/common';
+import { noQuery } from '@sluice/shared/contract/query';
 import { MONTH, reconcileInput } from '@sluice/shared/contract/reconciliation';
 import { GatewayError } from '@sluice/shared/errors';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
@@ -22,6 +23,7 @@ export function addReconciliationRoutes(router: Router, parts: ReconciliationPar
   const { adjustments, providers, registry, readDocument } = parts;
 
   router.get('/reconciliations', async (ctx) => {
+    readInput(noQuery, ctx.query);
     ctx.body = list(await adjustments.summaries()) satisfies ReconciliationList;
   });
 

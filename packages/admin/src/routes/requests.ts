@@ -7,7 +7,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import { CSV_HEAD, toCsvLine } from '../http/csv.js';
 import { list } from '../http/present.js';
-import { readInput } from '../http/read-input.js';
+import { readInput, refuse } from '../http/read-input.js';
 import type { LogFollowers } from '../log/follow-log.js';
 import { toLogFilter } from '../log/log-filter.js';
 import { parseCursor, placeOf, toCursor } from '../log/log-order.js';
@@ -29,7 +29,8 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
   router.get('/requests', async (ctx) => {
     const { limit, before: cursor, sort, ...query } = readInput(requestsQuery, ctx.query);
     const filter = { ...toLogFilter(query, clock.now()), workspaces: seenBy(ctx) };
-    const before = cursor === undefined ? undefined : parseCursor(cursor);
+    const before = cursor === undefined ? undefined : parseCursor(cursor, sort);
+    if (cursor !== undefined && !before) refuse('before', `must be a cursor of an answer sorted by ${sort}`);
     const started = performance.now();
     const { requests, hasMore, problem } = await search.page(filter, sort, limit, before);
     ctx.set('server-timing', `log;dur=${(performance.now() - started).toFixed(1)}`);

@@ -1,12 +1,14 @@
 import type { Router } from '@koa/router';
 import type { Saving, SavingList } from '@sluice/shared/admin-api';
 import { monthOf } from '@sluice/shared/calendar';
+import { noQuery } from '@sluice/shared/contract/query';
 import type { PlannedSums } from '@sluice/shared/queue/planned-sums';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../http/present.js';
+import { readInput } from '../http/read-input.js';
 
 const AT_ONCE = 250;
 
@@ -19,6 +21,7 @@ export interface SavingParts {
 /** /savings: what requests with a deadline have saved in this month, by workspace, and how many were late. */
 export function addSavingRoutes(router: Router, { clock, snapshot, readPlannedSums }: SavingParts): void {
   router.get('/savings', async (ctx) => {
+    readInput(noQuery, ctx.query);
     const seen = seenBy(ctx);
     const ids = (await snapshot.read()).map(({ id }) => id).filter((id) => !seen || seen.has(id));
     const month = monthOf(clock.now());

@@ -46,7 +46,9 @@ export async function readConfigFile(file: string, cli: Cli): Promise<ReadConfig
 async function addedProviders(cli: Cli): Promise<Map<string, string> | string> {
   try {
     const all = await cli.admin.list<ProviderInfo>('/providers');
-    return new Map(all.filter(({ source }) => source === 'added').map(({ name, prices }) => [name, prices]));
+    // One that was taken over counts as added as soon as the file no longer has it.
+    const isAdded = ({ source, file }: ProviderInfo) => source === 'added' || file?.taken_over === true;
+    return new Map(all.filter(isAdded).map(({ name, prices }) => [name, prices]));
   } catch (error) {
     if (error instanceof CliError) return error.message;
     throw error;

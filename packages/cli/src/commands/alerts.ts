@@ -1,6 +1,6 @@
 import type { AlertNotice, AlertView, CreatedAlert } from '@sluice/shared/admin-api';
-import { ALERT_KIND_NAMES, alertKind, alertText } from '@sluice/shared/contract/alert';
-import type { Command } from 'commander';
+import { ALERT_KIND_NAMES, alertKind, alertText, watchedText } from '@sluice/shared/contract/alert';
+import { Argument, type Command } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
@@ -58,7 +58,7 @@ export function addAlertCommands(program: Command, cli: Cli): void {
       alerts
         .command('add')
         .description('Add an alert. The secret of its webhook is shown once.')
-        .argument('<kind>', `one of ${ALERT_KIND_NAMES.join(', ')}`),
+        .addArgument(new Argument('<kind>', 'what to be told of').choices(ALERT_KIND_NAMES)),
     ).addHelpText('after', `\nKinds:\n${KINDS}`),
     'alerts add budget --above 80 --mail ops@example.com',
     'alerts add failure_rate --above 5 --minutes 10 --webhook https://example.com/hooks',
@@ -157,7 +157,7 @@ function columns(style: Style): Column<AlertView>[] {
     { title: 'ALERT', cell: ({ id }) => id },
     { title: 'NAME', cell: ({ name }) => name ?? '' },
     { title: 'WHEN', cell: ({ when, above, minutes }) => alertText(when, above, minutes) },
-    { title: 'OF', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
+    { title: 'OF', cell: watchedText },
     { title: 'TO', cell: ({ webhook, mail }) => [...(webhook ? [webhook] : []), ...mail].join(', ') },
     {
       title: 'FIRING',

@@ -1,9 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Reconciliation } from '@sluice/shared/admin-api';
-import { MAX_INVOICE_CHARACTERS } from '@sluice/shared/contract/reconciliation';
+import { MAX_INVOICE_CHARACTERS, reconcileInput } from '@sluice/shared/contract/reconciliation';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
+import { parseAs } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import { reconciliationText } from '../output/reconciliation-text.js';
@@ -25,7 +26,11 @@ export function addReconcileCommand(program: Command, cli: Cli): void {
       )
       .argument('[file]', 'the costs that OpenAI or Anthropic export, as CSV or JSON')
       .requiredOption('--provider <provider>', 'the provider that bills, by its name in the gateway')
-      .requiredOption('--month <month>', 'the month (UTC), such as 2026-10')
+      .requiredOption(
+        '--month <month>',
+        'the month (UTC), such as 2026-10',
+        parseAs(reconcileInput.schema.month),
+      )
       .option('--settle', 'make adjustments that bring the spend to the invoice')
       .option('--all', 'also show the days and models that agree'),
     'reconcile --provider openai --month 2026-10 export.csv',

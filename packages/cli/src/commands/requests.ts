@@ -1,10 +1,10 @@
 import { pipeline } from 'node:stream/promises';
 import type { PresentedRequest, RequestPage } from '@sluice/shared/admin-api';
-import { SAVED_AS, SORTS } from '@sluice/shared/contract/query';
+import { requestsQuery, SAVED_AS, SORTS } from '@sluice/shared/contract/query';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import { followRequests } from '../admin/follow-requests.js';
-import { parseCount, parseWhen } from '../arguments/parse-arguments.js';
+import { parseAs, parseCount, parseWhen } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { countBytes } from '../output/count-bytes.js';
@@ -62,13 +62,26 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option(
         '--status <status>',
         'only this status, such as 429, 5xx, or error for all that were not served',
+        parseAs(requestsQuery.schema.status),
       )
-      .option('--tag <name=value>', 'only those with this tag')
+      .option('--tag <name=value>', 'only those with this tag', parseAs(requestsQuery.schema.tag))
       .option('--user <user>', 'only this end user of the caller')
-      .option('--min-ms <ms>', 'only those that took at least this long')
-      .option('--max-ms <ms>', 'only those that took at most this long')
-      .option('--min-cost <usd>', 'only those that cost at least this much')
-      .option('--max-cost <usd>', 'only those that cost at most this much')
+      .option(
+        '--min-ms <ms>',
+        'only those that took at least this long',
+        parseAs(requestsQuery.schema.min_ms),
+      )
+      .option('--max-ms <ms>', 'only those that took at most this long', parseAs(requestsQuery.schema.max_ms))
+      .option(
+        '--min-cost <usd>',
+        'only those that cost at least this much',
+        parseAs(requestsQuery.schema.min_cost_usd),
+      )
+      .option(
+        '--max-cost <usd>',
+        'only those that cost at most this much',
+        parseAs(requestsQuery.schema.max_cost_usd),
+      )
       .option('--fallback', 'only those that an entry other than the first served')
       .addOption(
         new Option('--sort <order>', 'the newest, the longest or the most expensive; default: time')

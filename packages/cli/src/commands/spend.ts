@@ -1,13 +1,13 @@
 import { pipeline } from 'node:stream/promises';
 import type { PresentedSpend, Saving, Spend } from '@sluice/shared/admin-api';
+import { spendQuery, statementQuery } from '@sluice/shared/contract/query';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
+import { DAYS, dayIn, parseAs, parseDay } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { withExamples } from './examples.js';
-
-const DAYS = 'today, yesterday, 7d ago, a day such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z';
 
 const SUMS: Column<PresentedSpend>[] = [
   { title: 'REQUESTS', right: true, cell: (row) => whole(row.requests) },
@@ -41,15 +41,24 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       .option(
         '--by <fields>',
         'what to sum by: workspace, key, route, provider, model, end_user, day, month or tag:<name>; several with commas',
+        parseAs(spendQuery.schema.by),
         'workspace',
       )
-      .option('--since <when>', `first day: ${DAYS}`)
-      .option('--until <when>', `last day: ${DAYS}`)
-      .option('--month <month>', 'a calendar month such as 2026-11, instead of --since and --until')
-      .option('--tz <zone>', 'time zone of days and months, such as Europe/Berlin; default: UTC')
+      .option('--since <when>', `first day: ${DAYS}`, parseDay)
+      .option('--until <when>', `last day: ${DAYS}`, parseDay)
+      .option(
+        '--month <month>',
+        'a calendar month such as 2026-11, instead of --since and --until',
+        parseAs(spendQuery.schema.month),
+      )
+      .option(
+        '--tz <zone>',
+        'time zone of days and months, such as Europe/Berlin; default: UTC',
+        parseAs(spendQuery.schema.tz),
+      )
       .option('--workspace <workspace>', 'only this workspace')
       .option('--key <id>', 'only this key, by its id')
-      .option('--tag <name=value>', 'only what has this tag')
+      .option('--tag <name=value>', 'only what has this tag', parseAs(spendQuery.schema.tag))
       .option('--user <user>', 'only this end user')
       .option('--route <alias>', 'only this route')
       .option('--provider <provider>', 'only this provider')
@@ -70,7 +79,7 @@ export function addSpendCommand(program: Command, cli: Cli): void {
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',
   ).action(async ({ key, export: format, csv: _, ...rest }: Record<string, string>) => {
     const { since, until, tz = 'UTC' } = rest;
-    const options = { ...rest, since: dayOf(since, tz), until: dayOf(until, tz), key_id: key };
+    const options = { ...rest, since: dayIn(tz, since), until: dayIn(tz, until), key_id: key };
     if (format !== undefined) {
       await writeOut(cli, '/spend', { ...options, format });
       return;
@@ -116,8 +125,12 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       .command('statement')
       .description('Write what a workspace spent in a month, by model, route, key and day.')
       .argument('<workspace>', 'id of the workspace')
-      .option('--month <month>', 'such as 2026-11; default: this month')
-      .option('--tz <zone>', 'time zone of the month, such as Europe/Berlin; default: UTC')
+      .option('--month <month>', 'such as 2026-11; default: this month', parseAs(statementQuery.schema.month))
+      .option(
+        '--tz <zone>',
+        'time zone of the month, such as Europe/Berlin; default: UTC',
+        parseAs(statementQuery.schema.tz),
+      )
       .addOption(
         new Option('--format <format>', 'csv, or html for a page to print')
           .choices(['csv', 'html'])
@@ -128,14 +141,6 @@ export function addSpendCommand(program: Command, cli: Cli): void {
   ).action(async (workspace: string, options: Record<string, string>) => {
     await writeOut(cli, path`/workspaces/${workspace}/statement`, options);
   });
-}
-
-/** The days have a zone of their own, so that `yesterday` is not that of whoever asks. */
-function dayOf(text: string | undefined, zone: string): string | undefined {
-  const back = ['today', 'yesterday'].indexOf(text ?? '');
-  if (back === -1) return text?.replace(/ ago$/, '');
-  const day = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short' });
-  return day.format(Date.now() - back * 86_400_000);
 }
 
 async function writeOut(cli: Cli, from: string, query: Query): Promise<void> {

@@ -24,7 +24,7 @@ import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
 import { preparePlace, startPostgres } from './postgres-server.js';
-import { startRedis } from './redis-server.js';
+import { keepRedis } from './redis-server.js';
 import { findDeadKey, rememberKeys, shownKey } from './remember-keys.js';
 import { rememberSecret } from './remember-secret.js';
 import { withoutSecrets } from './without-secrets.js';
@@ -57,6 +57,8 @@ export interface AllInOne {
   applied: Applied;
   config: GatewayConfig;
   simulated: boolean;
+  /** The providers that were added beside gateway.yaml. */
+  added: readonly string[];
   /** Providers that want a key and have none, with the variable that is missing. */
   keyless: ReadonlyMap<string, string>;
   stop(): Promise<void>;
@@ -89,12 +91,13 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
   try {
     // Which providers were added is known when Redis is there.
     let config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added: 'any' });
-    const firstPort = await demandFree('PORT', env.PORT, env.HOST);
-    const adminPort = await demandFree('ADMIN_PORT', env.ADMIN_PORT, env.ADMIN_HOST);
+    demandDifferentPorts(env);
+    const firstPort = await demandFree('PORT', env.PORT, 'HOST', env.HOST);
+    const adminPort = await demandFree('ADMIN_PORT', env.ADMIN_PORT, 'ADMIN_HOST', env.ADMIN_HOST);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     let redisUrl = env.REDIS_URL;
     if (redisUrl === undefined) {
-      const redis = await startRedis({ program: findOrInstallRedis(say), folder: join(folder, 'redis') });
+      const redis = await keepRedis({ program: findOrInstallRedis(say), folder: join(folder, 'redis') }, say);
       stops.push(() => redis.stop());
       redisUrl = redis.url;
       processEnv.REDIS_URL = redisUrl;
@@ -139,7 +142,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     if (env.PAYLOAD_KEY === undefined) processEnv.PAYLOAD_KEY_FILE = rememberSecret(folder, 'payload-key');
     if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
     const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);
-    const { applied, key } = await withDirectory(
+    const { applied, key, added } = await withDirectory(
       { redisUrl, cell: env.SLUICE_CELL, shards: env.SLUICE_SHARDS },
       async (directory, clock, added) => {
         config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added });
@@ -147,7 +150,8 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
         const isDead = findDeadKey(new KeyIssuer(directory, clock, digests), clock);
         Object.assign(processEnv, await rememberKeys(config, processEnv, join(folder, 'keys'), isDead));
         const applied = await applyConfig(config, processEnv, directory, clock, digests, added);
-        return { applied, key: await shownKey(config, processEnv, isDead) };
+        const others = added.filter((name) => !config.providers.has(name));
+        return { applied, key: await shownKey(config, processEnv, isDead), added: others };
       },
     );
 
@@ -200,6 +204,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       applied,
       config,
       simulated,
+      added,
       keyless: keylessOf(config, processEnv),
       stop,
     };
@@ -243,9 +248,31 @@ function signInSecrets({ access }: GatewayConfig): string[] {
   return access.oidc?.clientSecretEnv === undefined ? [] : [access.oidc.clientSecretEnv];
 }
 
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+function demandDifferentPorts({ PORT, HOST, ADMIN_PORT, ADMIN_HOST }: StartEnv): void {
+  const isSameHost = HOST === ADMIN_HOST || [HOST, ADMIN_HOST].some((host) => EVERY_ADDRESS.includes(host));
+  if (PORT !== 0 && PORT === ADMIN_PORT && isSameHost)
+    throw new Error(`PORT and ADMIN_PORT are both ${PORT}; set one of them to another port`);
+}
+
 /** 0: any port. */
-async function demandFree(variable: string, port: number, host: string): Promise<number> {
-  const free = await freePort(port, host);
+async function demandFree(
+  variable: string,
+  port: number,
+  hostVariable: string,
+  host: string,
+): Promise<number> {
+  const free = await freePort(port, host).catch((error: NodeJS.ErrnoException) => {
+    const words = HOST_MISTAKES[error.code ?? ''];
+    throw words === undefined ? error : new Error(`${hostVariable} is ${host}: ${words}`);
+  });
   if (port === 0 || free === port) return free;
   throw new Error(`port ${port} of ${host} is in use; set ${variable} to another one`);
 }
+
+const HOST_MISTAKES: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'no address is known for this name',
+  EAI_AGAIN: 'no address is known for this name',
+};

@@ -11,6 +11,7 @@ import { isAlive, send, untilGone } from './alive.js';
 import { freePort } from './free-port.js';
 
 const START_MS = 20_000;
+const LOOK_MS = 1_000;
 
 export interface RedisServer {
   url: string;
@@ -96,6 +97,42 @@ export async function startRedis({
     redis.disconnect();
   }
   return server;
+}
+
+/**
+ * A Redis that is kept running: when it ends by itself, it is started again, with its port and its data. It is looked at by its
+ * id, because one that was taken over is no child of this process.
+ */
+export async function keepRedis(
+  options: RedisServerOptions,
+  say: (line: string) => void,
+): Promise<Pick<RedisServer, 'url' | 'stop'>> {
+  let server = await startRedis(options);
+  const { url } = server;
+  const port = Number(new URL(url).port);
+  let starting: Promise<void> | undefined;
+  const startAgain = async () => {
+    say('The Redis process ended; starting it again.');
+    // It is gone. This forgets it, so that nobody sends a signal to a process that gets its id.
+    await server.stop();
+    server = await startRedis({ ...options, port });
+  };
+  const looking = setInterval(() => {
+    if (starting || isAlive(server.pid)) return;
+    starting = startAgain()
+      .catch((error: unknown) => say(error instanceof Error ? error.message : String(error)))
+      .finally(() => {
+        starting = undefined;
+      });
+  }, LOOK_MS);
+  return {
+    url,
+    async stop() {
+      clearInterval(looking);
+      await starting;
+      await server.stop();
+    },
+  };
 }
 
 async function findLeftover(note: string): Promise<Note | undefined> {

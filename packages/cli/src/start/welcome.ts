@@ -13,6 +13,7 @@ export function welcome({
   applied,
   config,
   simulated,
+  added,
   keyless,
 }: AllInOne): string {
   const [url = ''] = apiUrls;
@@ -31,10 +32,8 @@ export function welcome({
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,
     ),
     ...applied.notes.map((note) => `Note: ${note}`),
-    simulated
-      ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
-      : `Providers: ${[...config.providers.keys()].join(', ')}`,
-    ...(keyless.size > 0 ? [aboutKeyless(keyless, config.providers.size)] : []),
+    simulated ? aboutSimulated(added) : `Providers: ${[...config.providers.keys(), ...added].join(', ')}`,
+    ...(keyless.size > 0 ? [aboutKeyless(keyless, config.providers.size + added.length)] : []),
     '',
     'Try it:',
     `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key ?? '<key>'}' -H 'content-type: application/json' -d '${body}'`,
@@ -47,6 +46,12 @@ function aboutOtherFolder(url: string, tokenFile: string | undefined): string[] 
   return tokenFile === undefined || resolve(tokenFile) === resolve(MADE_TOKEN)
     ? []
     : [`  "npx sluice" needs: export ADMIN_URL=${url} ADMIN_TOKEN_FILE=${resolve(tokenFile)}`];
+}
+
+function aboutSimulated(added: readonly string[]): string {
+  return added.length === 0
+    ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
+    : `No provider of gateway.yaml has a key: a SIMULATED upstream answers in their place. These were added beside the file, and are really called: ${added.join(', ')}`;
 }
 
 /** A route that has an entry whose provider can be called, or else the first one. */

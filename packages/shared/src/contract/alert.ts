@@ -1,5 +1,5 @@
 /** "Tell me when …": what an operator wants to be told of, and what was sent. */
-import { id, label, moment, momentOrNull, textOrNull } from './common.js';
+import { id, label, moment, momentOrNull, textOrNull, webhookAddress } from './common.js';
 import * as s from './structs.js';
 
 interface AlertKind extends s.NumberRule {
@@ -58,13 +58,21 @@ export function alertText(
     .replace('~', String(minutes ?? '…'));
 }
 
+/** What an alert watches, as it is listed. */
+export function watchedText({
+  workspace,
+  provider,
+  gone,
+}: Pick<AlertView, 'workspace' | 'provider' | 'gone'>): string {
+  return `${workspace ?? provider ?? 'all'}${gone ? ' (no longer there)' : ''}`;
+}
+
 export const ALERT_MINUTES = { min: 1, max: 60, standard: 15 };
 const MOST_ADDRESSES = 10;
 
 /** Of any kind. Each kind has bounds of its own within these. */
 const aboveRule = s.number({ min: 0, max: 1_000_000_000 });
 const when = s.choice(...ALERT_KIND_NAMES);
-const ADDRESS: s.TextRule = { pattern: /^\S{1,2000}$/, allowed: 'an address of at most 2000 characters' };
 /** No quotes, comments or lists: what stands here goes into the head of a mail. */
 const MAIL: s.TextRule = {
   pattern: /^[\w.+/=-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,8}$/i,
@@ -77,8 +85,12 @@ const inputFields = {
   minutes: s.whole(ALERT_MINUTES),
   workspace: id,
   provider: id,
-  webhook: s.textOf(ADDRESS),
-  mail: s.list(s.textOf(MAIL), { min: 1, max: MOST_ADDRESSES }),
+  webhook: webhookAddress,
+  mail: s.refined(
+    s.list(s.textOf(MAIL), { min: 1, max: MOST_ADDRESSES }),
+    (all) => new Set(all.map((each) => each.toLowerCase())).size === all.length,
+    'must not have an address twice',
+  ),
 };
 
 export const alertInput = s.fields(
@@ -141,6 +153,7 @@ const alertFields = {
   minutes: s.orNull(s.whole()).about('Over how many of the latest minutes it counts.'),
   workspace: textOrNull.about('Null: any, or all together.'),
   provider: textOrNull,
+  gone: s.flag.about('Whether this workspace or provider is no longer there: then nothing is watched.'),
   webhook: textOrNull.about('Host of the address. The rest of it may be a secret.'),
   mail: s.list(s.text()),
   created_at: moment,

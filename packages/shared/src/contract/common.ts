@@ -24,6 +24,11 @@ export function ruleMistake({ pattern, allowed }: s.TextRule, name: string): str
 }
 
 export const id = s.textOf(ID);
+/** Where it may lead is asked when it is given, and again when it is called. */
+export const webhookAddress = s.textOf({
+  pattern: /^\S{1,2000}$/,
+  allowed: 'an address of at most 2000 characters without spaces',
+});
 export const modelId = s.textOf(MODEL);
 /** A name for people. */
 export const label = s.textOf({

@@ -63,7 +63,7 @@ export function textOf({ pattern, allowed }: TextRule, tidy?: (text: string) => 
 export function choice<const T extends string>(...values: readonly T[]): Shape<T> {
   return leaf<T>({
     type: 'string',
-    expected: `one of ${values.join(', ')}`,
+    expected: values.length === 1 ? `${values[0]}` : `one of ${values.join(', ')}`,
     json: { type: 'string', enum: values },
     fits: (value) => values.includes(value),
     candidates: values,

@@ -90,7 +90,8 @@ export function component<const S extends Schema>(
 }
 
 function unknownField(word: string, candidates: readonly string[]): Shape {
-  return findings(() => [{ message: `unknown field; allowed: ${candidates.join(', ')}`, candidates, word }]);
+  const allowed = candidates.length === 0 ? 'none is allowed here' : `allowed: ${candidates.join(', ')}`;
+  return findings(() => [{ message: `unknown field; ${allowed}`, candidates, word }]);
 }
 
 interface ListOptions {

@@ -61,7 +61,9 @@ export function read<T>(shape: Shape<T>, value: unknown): { value?: T; mistakes:
 
 function toMistake(failure: Failure & Partial<Finding>): Mistake {
   const { path, message, refinement, value, candidates, word = value } = failure;
-  const meant = candidates && typeof word === 'string' ? closest(word, candidates) : undefined;
+  // Of one that is allowed the message has already said it.
+  const meant =
+    candidates && candidates.length > 1 && typeof word === 'string' ? closest(word, candidates) : undefined;
   const whole =
     refinement !== undefined
       ? message

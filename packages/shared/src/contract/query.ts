@@ -59,11 +59,14 @@ const TAG_PAIR = /^[^\p{Cc}=]{1,64}=[^\p{Cc}]{1,512}$/u;
 const tag = parameter(
   s.ruled<string[]>(
     {},
-    (value) =>
-      (value as unknown[]).every((each) => typeof each === 'string' && TAG_PAIR.test(each))
+    (value) => {
+      const all = value as unknown[];
+      if (all.length > MAX_TAGS) return `must be at most ${MAX_TAGS} tags`;
+      return all.every((each) => typeof each === 'string' && TAG_PAIR.test(each))
         ? undefined
-        : 'must be a tag such as feature=search',
-    (value) => [value].flat().slice(0, MAX_TAGS),
+        : 'must be a tag such as feature=search';
+    },
+    (value) => [value].flat(),
   ),
   'A tag such as feature=search; several when it comes several times.',
 );
@@ -119,6 +122,9 @@ const sort = s.choice(...SORTS);
 export const SAVED_AS = ['jsonl', 'csv'] as const;
 const savedAs = s.withDefault(s.choice(...SAVED_AS).about('jsonl or csv.'), 'jsonl');
 
+/** Of a list that is always whole. */
+export const noQuery = s.fields({});
+
 export const requestsQuery = s.fields({
   ...filters,
   limit: pageSize,
@@ -126,9 +132,12 @@ export const requestsQuery = s.fields({
     sort.about('By time, duration or cost; the newest, longest or most expensive first.'),
     'time',
   ),
-  /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
+  /** `1763220000000-0`, or with its order and a value before it: `duration:120:1763220000000-0`. */
   before: parameter(
-    s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,12}$/, allowed: 'a cursor of an earlier answer' }),
+    s.textOf({
+      pattern: /^(?:[a-z]+:\d{1,18}:)?\d{1,15}-\d{1,12}$/,
+      allowed: 'a cursor of an earlier answer',
+    }),
     'Cursor: the next_before of the page before.',
   ),
 });
@@ -152,10 +161,12 @@ const by = new s.Shape<SpendField[]>(
   {
     type: 'by',
     schema: null,
-    coercer: (value) =>
-      typeof value === 'string' ? [...new Set(value.split(',').slice(0, MAX_FIELDS))] : [''],
-    validator(names, context) {
-      const wrong = (names as string[]).find((name) => !TAG_FIELD.test(name) && !field.is(name));
+    coercer: (value) => (typeof value === 'string' ? [...new Set(value.split(','))] : ['']),
+    validator(given, context) {
+      const names = given as string[];
+      if (names.length > MAX_FIELDS)
+        return s.toFailure({ message: `must be at most ${MAX_FIELDS} fields` }, context);
+      const wrong = names.find((name) => !TAG_FIELD.test(name) && !field.is(name));
       return wrong === undefined || field.validator(wrong, context);
     },
   },

@@ -1,5 +1,5 @@
 /** Where a workspace is told how its batches and requests in the background ended. */
-import { moment, momentOrNull, textOrNull } from './common.js';
+import { moment, momentOrNull, textOrNull, webhookAddress } from './common.js';
 import * as s from './structs.js';
 
 export const EVENT_TYPES = [
@@ -33,10 +33,8 @@ export const createdWebhook = s.component('CreatedWebhook', {
 });
 export type CreatedWebhook = s.Infer<typeof createdWebhook>;
 
-const ADDRESS: s.TextRule = { pattern: /^\S{1,2000}$/, allowed: 'an address of at most 2000 characters' };
-
 export const webhookInput = s.fields({
-  url: s.textOf(ADDRESS),
+  url: webhookAddress,
   events: s.optional(s.list(event, { min: 1, max: EVENT_TYPES.length })),
 });
 

@@ -1,5 +1,5 @@
 import type { AlertNotice, AlertView, DirectoryOverview, List } from '@sluice/shared/admin-api';
-import { alertText } from '@sluice/shared/contract/alert';
+import { alertText, watchedText } from '@sluice/shared/contract/alert';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { ago, moment, NOTHING } from '../../format.js';
@@ -144,7 +144,7 @@ function alertColumns(
         </>
       ),
     },
-    { id: 'of', label: 'Of', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
+    { id: 'of', label: 'Of', cell: watchedText },
     {
       id: 'to',
       label: 'To',

@@ -18,10 +18,12 @@ const PAGE_SIZE = matchMedia('(max-width: 700px)').matches ? 20 : 50;
 
 export function RequestsPage({ place }: { place: Place }) {
   const [paused, setPaused] = useState(false);
-  /** Cursors of the pages that were left behind; empty on the newest. */
-  const [trail, setTrail] = useState<string[]>([]);
   const filters = FILTERS.filter((name) => place.query[name]).map((name) => [name, place.query[name] ?? '']);
   const query = new URLSearchParams(filters).toString();
+  /** Cursors of the pages that were left behind; empty on the newest. They are for one question, and Back asks another. */
+  const [left, setLeft] = useState<{ query: string; trail: string[] }>({ query, trail: [] });
+  const trail = left.query === query ? left.trail : [];
+  const setTrail = (trail: string[]) => setLeft({ query, trail });
   const before = trail.at(-1);
   const isOver = Date.parse(place.query.until ?? '') < Date.now();
   const isLive = !paused && before === undefined && !isOver;
