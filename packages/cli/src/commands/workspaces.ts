@@ -93,7 +93,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     workspaces
       .command('delete')
       .description(
-        'Delete a workspace with its keys, routes and kept answers. Its request log and its spend stay, and its id stays taken.',
+        'Delete a workspace with its keys, routes, files, batches and kept answers. Its request log and its spend stay, and its id stays taken.',
       )
       .argument('<workspace>', 'id of the workspace')
       .option('--erase', 'also erase its log and spend, so that its id is free again')
