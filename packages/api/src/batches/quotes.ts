@@ -286,10 +286,9 @@ class Tally {
   }
 
   async #addReady({ request, resolved: { chain, route } }: ReadyLine, { body }: BatchLine): Promise<void> {
-    const entry = chain.find(({ when }) => when === undefined) as ChainEntry;
-    const refusals = chain
-      .filter(({ when }) => when === undefined)
-      .map((each) => this.#refusalOf(each, request));
+    const called = chain.filter(({ when }) => when === undefined);
+    const [entry] = called as [ChainEntry];
+    const refusals = called.map((each) => this.#refusalOf(each, request));
     if (refusals[0] && refusals.every((each) => each !== undefined)) throw refusals[0];
     const group = await this.#groupOf(request.model, route, entry);
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
