@@ -8,7 +8,7 @@ import type { TokenEstimate } from '@sluice/shared/registry/token-estimate';
 
 /** Of so many of the latest requests. */
 const KEPT = 64;
-const LEAST_KNOWN = 16;
+const LEAST_KNOWN = 4;
 /** All but one request in so many take no more than is guessed. */
 const ONE_IN = 20;
 /** What is guessed is this much more than that. */

@@ -23,6 +23,8 @@ export interface AnnouncedRate {
   /** How much may be used in the window. */
   limit: number;
   windowMs: number;
+  /** When it was announced first, in Redis time. */
+  since?: number;
   /** Set where it was found by refusals, and is not announced. */
   found?: FoundRate;
 }
@@ -130,7 +132,9 @@ export class AnnouncedLimits {
     const name = nameOf(subject);
     const before = this.#said.get(name);
     const now = this.clock.now();
-    const merged = { ...before?.rates, ...rates };
+    const merged: AnnouncedRates = { ...before?.rates };
+    for (const [type, rate] of Object.entries(rates) as [BucketType, AnnouncedRate][])
+      merged[type] = { ...rate, since: merged[type]?.since ?? Math.round(now) };
     const isNews = JSON.stringify(merged) !== JSON.stringify(before?.rates);
     if ((before && !isNews && now - before.at < RENEWED_MS) || (!before && this.#said.size >= MOST)) return;
     const kept: Kept = { rates: merged, at: Math.round(now) };

@@ -113,7 +113,36 @@ export class FoundRates {
     await fillWindowScript(
       this.redis,
       { window: this.#keysOf(subject, type).window },
-      { first: Math.min(...slots.keys()), sum, ttlMs: WINDOW_TTL_MS, slotsAndAmounts: scaled.flat() },
+      {
+        first: Math.min(...slots.keys()),
+        sum,
+        pace: '',
+        ttlMs: WINDOW_TTL_MS,
+        slotsAndAmounts: scaled.flat(),
+      },
+    );
+  }
+
+  /** A limit per minute is announced for the first time. Nobody has counted the calls before, but the provider tells their sum. */
+  async begin(
+    [provider, key, model]: RateSubject,
+    type: BucketType,
+    limit: number,
+    used: number,
+  ): Promise<void> {
+    const under = limitKey(this.names, provider, key === '' ? undefined : key);
+    const now = this.clock.now();
+    const first = Math.floor(now / SLOT_MS);
+    await fillWindowScript(
+      this.redis,
+      { window: announcedKey(under, model, type, 'announced') },
+      {
+        first,
+        sum: used,
+        pace: Math.round(now + (used * MINUTE_MS) / limit),
+        ttlMs: WINDOW_TTL_MS,
+        slotsAndAmounts: [first, used],
+      },
     );
   }
 

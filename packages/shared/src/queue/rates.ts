@@ -21,8 +21,8 @@ type Bucket = [
   limit: number,
   amount: number,
   isWorkspaces?: 0 | 1,
-  /** Calls come one by one, and not several at once. */
-  isSpaced?: 0 | 1,
+  /** From this moment on calls come one by one. 0: several may come at once. */
+  spacedFrom?: number,
   /** Several shards divide the limit, and each has a multiple of this of its pace. */
   quantum?: number,
 ];
@@ -91,11 +91,11 @@ export function rateOf(
 
 /** Of a short window a shard has whole calls. Calls of different sizes are not counted so, and one shard at a time has them. */
 function divide(bucket: Bucket, said: AnnouncedRates | undefined): void {
-  const [, type, limit, , , isSpaced = 0] = bucket;
+  const [, type, limit, , , spacedFrom = 0] = bucket;
   const windowMs = said?.[type]?.windowMs ?? MINUTE_MS;
   const calls = Math.max(1, Math.floor((limit * windowMs) / MINUTE_MS / FILLED));
   const quantum = type === 'r' ? limit / calls : limit;
-  Object.assign(bucket, { 4: 0, 5: isSpaced, 6: isSpaced ? quantum : 1 });
+  Object.assign(bucket, { 4: 0, 5: spacedFrom, 6: spacedFrom ? quantum : 1 });
 }
 
 /** The lines of a batch and requests in the background wait for the first of their prefix. A caller who waits does not. */
@@ -187,10 +187,15 @@ function withAnnounced(
       set.push([announcedKey(key, model, type, sourceOf(rate)), type, perMinute(rate), amounts[type]]);
     // A limit that is not known yet is only counted.
     if (rate.limit > 0 && (rate.found || isShortWindow(rate.windowMs)))
-      for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: 1 });
+      for (const bucket of set) Object.assign(bucket, { 4: bucket[4] ?? 0, 5: spacedFrom(rate) });
     for (const bucket of set) if (!own.includes(bucket)) own.push(bucket);
   }
   return own;
+}
+
+/** Nobody has counted the calls before the first announcement. The next ones come when the provider counts those no more. */
+function spacedFrom({ since = 0, windowMs, found }: AnnouncedRate): number {
+  return found ? 1 : since + windowMs;
 }
 
 /** Under which Redis has what was reserved of a limit that is announced or found. */

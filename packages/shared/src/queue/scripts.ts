@@ -258,7 +258,13 @@ export const learnRateScript = load<
 export const fillWindowScript = load<
   number,
   { window: string },
-  { first: number; sum: number; ttlMs: number; slotsAndAmounts: readonly (string | number)[] }
+  {
+    first: number;
+    sum: number;
+    pace: number | '';
+    ttlMs: number;
+    slotsAndAmounts: readonly (string | number)[];
+  }
 >('fill-window');
 export const leaveScript = load<0 | 1, QueueKeys, { jobId: string; token: string; delay: number }>('leave');
 export const giveBackScript = load<number, QueueKeys, { jobsAndTokens: readonly string[] }>('give-back');

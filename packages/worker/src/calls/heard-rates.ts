@@ -20,7 +20,7 @@ import type { ProviderFailure } from '../providers/types.js';
 import { RateWindows } from './rate-windows.js';
 
 /** While more than this part of a limit is left, nobody counts: those requests are not to cost more. */
-const FAR = 0.9;
+const FAR = 0.95;
 const MINUTE_MS = 60_000;
 
 export interface Heard {
@@ -37,8 +37,8 @@ export class HeardRates {
   readonly #failureLog: FailureLog;
 
   constructor(
-    private readonly announced: Pick<AnnouncedLimits, 'note'>,
-    private readonly found: Pick<FoundRates, 'refused'> | undefined,
+    private readonly announced: Pick<AnnouncedLimits, 'note' | 'of'>,
+    private readonly found: Pick<FoundRates, 'begin' | 'refused'> | undefined,
     logger: Logger,
   ) {
     this.#failureLog = new FailureLog(logger, { what: 'keeping the limits that providers announce' });
@@ -66,7 +66,7 @@ export class HeardRates {
       news[type] = { limit, windowMs };
       if (isRefused && !isOperators) heard.isKnown = true;
     }
-    if (Object.keys(news).length > 0) this.#note(subject, news);
+    if (Object.keys(news).length > 0) this.#note(subject, news, said);
     return heard;
   }
 
@@ -117,8 +117,15 @@ export class HeardRates {
     return { type: /\btokens?\b/i.test(words) ? 't' : 'r' };
   }
 
-  #note(subject: RateSubject, rates: AnnouncedRates): void {
-    this.announced.note(subject, rates).then(
+  #note(subject: RateSubject, rates: AnnouncedRates, said: SaidRates): void {
+    const known = this.announced.of(...subject);
+    // Redis fills a new window before it counts the first call in it.
+    const begun = (Object.entries(rates) as [BucketType, AnnouncedRate][])
+      .filter(([type, { windowMs }]) => !known?.[type] && !isShortWindow(windowMs))
+      .map(([type, { limit }]) =>
+        this.found?.begin(subject, type, limit, limit - (said[type]?.remaining ?? limit)),
+      );
+    Promise.all([...begun, this.announced.note(subject, rates)]).then(
       () => this.#failureLog.worked(),
       (error: unknown) => this.#failureLog.failed(error),
     );

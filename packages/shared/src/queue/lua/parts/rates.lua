@@ -13,6 +13,8 @@ local AHEAD_MS = 5000
 local SPACED_AHEAD_MS = 20
 -- Calls that are spaced out are taken so much sooner, and sent in time: a worker that is woken late would send them late.
 local EARLY_MS = 40
+-- A provider counts calls that are spaced out for so long at most.
+local LONGEST_SHORT_WINDOW_MS = 10000
 -- A limit of which the shard has too little is looked at again after this time, or when the shard gets more.
 local LENT_AGAIN_MS = 1000
 local MINUTE_MS = 60000
@@ -85,10 +87,14 @@ local function delayOf(bucket, amount)
   return amount * MINUTE_MS / (pace > 0 and pace or bucket[3])
 end
 
+local function isSpacedOut(bucket)
+  return (bucket[6] or 0) > 0
+end
+
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
--- workspace's, and the sixth that the provider counts in less than a minute. Tokens are then spaced out. Of requests, the
--- moments of the last ones are kept, so that what a busy machine has sent late is made up for. The seventh is there when shards
--- divide the limit: the smallest part of its pace.
+-- workspace's. The sixth is not 0 where the provider counts in less than a minute: the moment of the first call. Tokens are then
+-- spaced out. Of requests, the moments of the last ones are kept, so that what a busy machine has sent late is made up for. The
+-- seventh is there when shards divide the limit: the smallest part of its pace.
 local function waitFor(bucket, now)
   local window = readWindow(bucket[1], now)
   -- A limit that is found may have changed since the job was queued (learn-rate.lua).
@@ -97,16 +103,22 @@ local function waitFor(bucket, now)
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
   if amount > limit or rate <= 0 then return LENT_AGAIN_MS, window end
-  local ahead, brief = SPACED_AHEAD_MS, 0
-  if bucket[6] ~= 1 then
-    ahead = math.max(AHEAD_MS, 2 * amount * MINUTE_MS / rate)
-  elseif bucket[2] == 'r' then
-    local count, ms = briefly(rate)
-    ahead = ms
-    local last = redis.call('ZRANGE', bucket[1] .. ':last', -count, -count, 'WITHSCORES')[2]
-    if last then brief = math.min(tonumber(last), now + EARLY_MS) + ms - now end
+  local ahead, brief, first = SPACED_AHEAD_MS, 0, 0
+  if not isSpacedOut(bucket) then
+    -- The fuller the minute, the less may come at once. So it is full when its first calls leave it, and nobody waits for that.
+    ahead = math.max(AHEAD_MS * (1 - window.sum / limit), 2 * amount * MINUTE_MS / rate)
+  else
+    first = bucket[6] - now
+    -- The clock was far ahead.
+    if first > LONGEST_SHORT_WINDOW_MS then first = 0 end
+    if bucket[2] == 'r' then
+      local count, ms = briefly(rate)
+      ahead = ms
+      local last = redis.call('ZRANGE', bucket[1] .. ':last', -count, -count, 'WITHSCORES')[2]
+      if last then brief = math.min(tonumber(last), now + EARLY_MS) + ms - now end
+    end
   end
-  local wait = math.max(0, window.pace - now - ahead, brief)
+  local wait = math.max(0, window.pace - now - ahead, brief, first)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}
@@ -128,7 +140,7 @@ local function reserve(jobKey, plan, now)
     local pace = math.max(window.pace, now) + delayOf(bucket, amount)
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
-    if bucket[6] == 1 and bucket[2] == 'r' then
+    if isSpacedOut(bucket) and bucket[2] == 'r' then
       redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. slot)
       redis.call('ZREMRANGEBYRANK', key .. ':last', 0, -2 * briefly(bucket[3]))
       redis.call('PEXPIRE', key .. ':last', WINDOW_TTL_MS)
@@ -217,7 +229,8 @@ local function charge(bucket, slot, amount)
 end
 
 -- The provider said how much of its limits was left when it answered. This counts for the narrowest limit of each type, if
--- it is less than we think. The amount that may have left the window since the call was sent is no difference.
+-- it is less than we think. The amount that may have left the window since the call was sent is no difference. Nothing leaves it
+-- while the first calls in it are not a minute old.
 local function lowerToStated(buckets, left, sentAt, now)
   for kind, remaining in pairs(left) do
     local narrowest
@@ -227,6 +240,7 @@ local function lowerToStated(buckets, left, sentAt, now)
     if narrowest then
       local window = readWindow(narrowest[1], now)
       local since = math.max(0, now - sentAt) + SLOT_MS
+      if window.first > slotAt(now - since) - SLOTS + 1 then since = 0 end
       -- What other shards have is theirs.
       local missing = lentOf(narrowest) - narrowest[3] * since / MINUTE_MS - window.sum - remaining
       if missing >= 1 then charge(narrowest, window.slot, math.floor(missing)) end
@@ -257,7 +271,7 @@ local function correct(jobKey, buckets, slot, used, now)
       charge(bucket, arrived, more)
       isLess = isLess or more < 0
     end
-    if bucket[6] == 1 and bucket[2] == 'r' then
+    if isSpacedOut(bucket) and bucket[2] == 'r' then
       -- A call that a busy machine has sent late has come late, too.
       if really.at then redis.call('ZADD', bucket[1] .. ':last', 'XX', string.format('%.0f', math.min(really.at, now)), member)
       else redis.call('ZREM', bucket[1] .. ':last', member) end
@@ -364,7 +378,7 @@ end
 
 local function isSpaced(plan)
   for _, each in ipairs(plan) do
-    if each[1][6] == 1 then return true end
+    if isSpacedOut(each[1]) then return true end
   end
 end
 
