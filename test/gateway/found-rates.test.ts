@@ -319,22 +319,84 @@ test('callers wait for a limit in its first minute, and no call is uncounted fro
   t.true((await own.kept()).since > since, 'it is far lower than before');
 });
 
+/** Its jobs count under the limits that are announced and found. */
+function countingQueue(cell: Cell, announced: AnnouncedLimits) {
+  const providers = { openai: { kind: 'openai', base_url: 'http://127.0.0.1:1' } };
+  const queue = new ChatQueue(bench.redis, {
+    ...{ names: cell.names, keptAnswerBytes: 1_000_000, announced },
+    providers: parseConfig({ providers }, {}).providers,
+  });
+  const now = Date.now();
+  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 600_000 };
+  const add = async (id: string) => {
+    await queue.addChat({ ...jobFor(id), ...times, tokens: { input: 90, output: 10 } });
+    const active = await until(`the job ${id}`, () => cell.take('openai', id));
+    return { ...active, takenAt: Date.now() };
+  };
+  return { queue, add };
+}
+
+test('an announced limit per minute begins with what the provider says is used, and follows it at once', async (t) => {
+  const cell = await bench.cell();
+  const { announced, found } = learner(cell);
+  const window = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:t');
+  const sum = async () => Number(await bench.redis.hget(window, 's'));
+  const before = Date.now();
+  await found.begin(SUBJECT, 't', 60_000, 6_000);
+  t.true(
+    Number(await bench.redis.hget(window, 'p')) >= before + 6_000,
+    'the next calls come no sooner for it',
+  );
+  await found.begin(SUBJECT, 't', 60_000, 9_000);
+  t.is(await sum(), 6_000, 'another process has begun already');
+  await announced.note(SUBJECT, { t: { limit: 60_000, windowMs: 60_000 } });
+  const { queue, add } = countingQueue(cell, announced);
+  const { data, lock } = await add('counted');
+  t.is(await sum(), 6_100);
+  const used = { at: Date.now() - 1_000, by: Date.now(), t: 100, left: { t: 53_000 } };
+  await queue.settle({ ...served(data), used: JSON.stringify(used) }, { as: 'worker', token: lock });
+  t.is(await sum(), 7_000, 'no call can have left a window that is not a minute old');
+  await queue.close();
+});
+
+test('the fuller a minute is, the less comes at once', async (t) => {
+  const cell = await bench.cell();
+  const { announced } = learner(cell);
+  const window = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r');
+  await announced.note(SUBJECT, { r: { limit: 120, windowMs: 60_000 } });
+  const { queue, add } = countingQueue(cell, announced);
+  const slot = Math.floor(Date.now() / SLOT_MS);
+  const pace = Date.now() + 3_000;
+  await bench.redis.hset(window, { f: slot, s: 114, [slot]: 114, p: pace });
+  // Two calls of a small limit may always come at once.
+  t.true((await add('late')).takenAt >= pace - 1_000);
+  await queue.close();
+});
+
+test('calls wait for the first window of an announced limit per second, which nobody has counted', async (t) => {
+  const cell = await bench.cell();
+  const { announced } = learner(cell);
+  await announced.note(SUBJECT, { r: { limit: 10, windowMs: 1_000 } });
+  const since = announced.of(...SUBJECT)?.r?.since ?? 0;
+  const { queue, add } = countingQueue(cell, announced);
+  const { id } = await add('first');
+  const last = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r:last');
+  const [member = '', turn] = await bench.redis.zrange(last, '0', '0', 'WITHSCORES');
+  t.true(member.startsWith(`${cell.names.queueKey('openai', id)} `));
+  t.true(Number(turn) >= since + 1_000);
+  await announced.note(SUBJECT, { r: { limit: 12, windowMs: 1_000 } });
+  t.is(announced.of(...SUBJECT)?.r?.since, since, 'a changed limit is not new');
+  await queue.close();
+});
+
 test('a call that is spaced out is taken before its turn, and counts from when it was sent', async (t) => {
   const cell = await bench.cell();
   const own = learner(cell);
   await own.refuse({ named: 600 });
   await own.setPace(-10_000);
-  const providers = { openai: { kind: 'openai', base_url: 'http://127.0.0.1:1' } };
-  const queue = new ChatQueue(bench.redis, {
-    ...{ names: cell.names, keptAnswerBytes: 1_000_000, announced: own.announced },
-    providers: parseConfig({ providers }, {}).providers,
-  });
-  const now = Date.now();
-  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 600_000 };
+  const { queue, add } = countingQueue(cell, own.announced);
   const take = async (id: string) => {
-    await queue.addChat({ ...jobFor(id), ...times });
-    const active = await until(`the job ${id}`, () => cell.take('openai', id));
-    const takenAt = Date.now();
+    const { takenAt, ...active } = await add(id);
     const member = `${cell.names.queueKey('openai', active.id)} `;
     const last = await own.last();
     const at = last.indexOf(last.find((each) => each.startsWith(member)) ?? '');

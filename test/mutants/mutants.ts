@@ -960,6 +960,42 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return false;',
   },
   {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'if isRaised and isAwaited(queue) then wake(queue, NORMAL) end',
+    to: '',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/worker/src/calls/slot-limits.ts',
+    from: 'isInUse || begun >= MANY * limit',
+    to: 'begun >= MANY * limit',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/rates.ts',
+    from: 'found ? 1 : since + windowMs',
+    to: '1',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'AHEAD_MS * (1 - window.sum / limit)',
+    to: 'AHEAD_MS',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'if window.first > slotAt(now - since) - SLOTS + 1 then since = 0 end',
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/fill-window.lua',
+    from: "if redis.call('EXISTS', window) == 1 then return 0 end",
+    to: '',
+  },
+  {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/announced-limits.ts',
     from: 'await subscriber.subscribe(this.names.announcedLimits);',

@@ -78,7 +78,15 @@ function startShardChores(
   const every = (ms: Period, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, id === FIRST_SHARD ? name : `${name} of shard ${id}`, work, essential);
   every(HOUSEKEEPING_MS, 'taking jobs', () => workers.check());
-  if (isFirst) every(SELDOM_WHILE_IDLE, 'limits of providers', () => slots.set());
+  if (isFirst) {
+    every(SELDOM_WHILE_IDLE, 'limits of providers', () => slots.set());
+    every(
+      () => slots.period,
+      'limits in use',
+      () => slots.tell(),
+      false,
+    );
+  }
   if (id !== FIRST_SHARD) every(SELDOM_WHILE_IDLE, 'clock', () => clock.synchronise(redis, 1));
   every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
   every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);

@@ -1,6 +1,6 @@
 /**
  * How many calls of each provider may run at a time, over all workers: as many as the operator has set, or as many as are
- * found to pass. Redis has the number (queue/lua/adjust-concurrency.lua). A worker counts its calls and tells once a second, as
+ * found to pass. Redis has the number (queue/lua/adjust-concurrency.lua). A worker counts its calls and tells now and then, as
  * it does with a number that was set. While a found number is in use, it tells sooner.
  */
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
@@ -9,8 +9,14 @@ import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 
 const SOONEST_MS = 250;
+const IN_USE_MS = 500;
+const OTHERWISE_MS = 1_000;
+/** With so many calls of a number here, all workers together may use all of it. */
+const MANY = 0.25;
 
 interface Seen {
+  /** Calls since Redis was told last. */
+  begun: number;
   succeeded: number;
   overloaded: number;
   /** What Redis said last. */
@@ -35,6 +41,10 @@ export class SlotLimits {
     this.#failureLog = new FailureLog(parts.logger, { what: 'adjusting how many calls run at a time' });
   }
 
+  began(provider: string): void {
+    this.#of(provider).begun++;
+  }
+
   /** A call has ended. One that the provider refused for want of slots is counted by the script that puts its job back. */
   ended(provider: string, outcome: string): void {
     const seen = this.#of(provider);
@@ -54,6 +64,16 @@ export class SlotLimits {
     return this.#of(provider).limit <= 1;
   }
 
+  /** How often to tell of those in use. A process that waits for long calls is idle, and a number that is in use grows. */
+  get period(): number {
+    return [...this.#seen.values()].some(({ isInUse }) => isInUse) ? IN_USE_MS : OTHERWISE_MS;
+  }
+
+  async tell(): Promise<void> {
+    const used = [...this.#seen].filter(([, { begun, limit, isInUse }]) => isInUse || begun >= MANY * limit);
+    await Promise.all(used.map(([provider]) => this.#adjust(provider)));
+  }
+
   /** Sets or adjusts all of them. A Redis that lost its data must not leave the providers without a limit. */
   async set(): Promise<void> {
     const { config, limits } = this.parts;
@@ -68,14 +88,14 @@ export class SlotLimits {
   async #adjust(provider: string): Promise<void> {
     const seen = this.#of(provider);
     const { succeeded, overloaded } = seen;
-    Object.assign(seen, { succeeded: 0, overloaded: 0, toldAt: performance.now() });
+    Object.assign(seen, { begun: 0, succeeded: 0, overloaded: 0, toldAt: performance.now() });
     Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, { succeeded, overloaded }));
   }
 
   #of(provider: string): Seen {
     const known = this.#seen.get(provider);
     if (known) return known;
-    const seen: Seen = { succeeded: 0, overloaded: 0, limit: 1, isInUse: false, toldAt: 0 };
+    const seen: Seen = { begun: 0, succeeded: 0, overloaded: 0, limit: 1, isInUse: false, toldAt: 0 };
     this.#seen.set(provider, seen);
     return seen;
   }

@@ -67,7 +67,7 @@ export interface ProviderCallsParts {
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
-  slots: Pick<SlotLimits, 'ended' | 'isLowest'>;
+  slots: Pick<SlotLimits, 'began' | 'ended' | 'isLowest'>;
   rates: Pick<HeardRates, 'hear' | 'refused'>;
   announced: Pick<AnnouncedLimits, 'of'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
@@ -153,6 +153,8 @@ export class ProviderCalls {
     let silences = background ? undefined : this.#silencesOf(upstream, entry, request, job);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
+    const isAuto = upstream.config.concurrency === 'auto';
+    if (isAuto) this.parts.slots.began(entry.provider);
     const sentAt = clock.now();
     let result = await this.#send(upstream, silences, background, job, request, entry, run, timeoutMs);
     let to = upstream;
@@ -181,7 +183,6 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    const isAuto = upstream.config.concurrency === 'auto';
     if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded =
       isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);

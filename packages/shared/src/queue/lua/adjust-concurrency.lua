@@ -9,6 +9,8 @@
 
 -- A provider without capacity gets a tenth less, and no more often than this.
 local OVERLOADED_EVERY_MS = 1000
+-- From here on it grows by a half, so that fewer calls are refused when it meets the provider's limit.
+local LARGE = 64
 -- Batches leave a part of the slots to callers who wait. So a limit is in use when this part of it is.
 local IN_USE = 0.7
 
@@ -29,8 +31,10 @@ if auto.refused > now then auto.refused = now end
 auto.ok = auto.ok + tonumber(succeeded)
 if auto.isNew then auto.why, auto.changed = 'start', now end
 
+local isRaised = false
 local function raise(by)
   auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
+  isRaised = by > 0
 end
 
 if auto.limit > most then
@@ -42,7 +46,9 @@ elseif tonumber(overloaded) > 0 then
 elseif isInUse and auto.limit < most then
   local held, calm = now - auto.changed, now - auto.refused
   if auto.step == 0 then
-    if held >= HELD_MS or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then raise(auto.limit) end
+    if held >= HELD_MS or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then
+      raise(auto.limit < LARGE and auto.limit or math.floor(auto.limit / 2))
+    end
   elseif auto.step == 1 then
     if calm >= LONG_CALM_MS or calm >= CALM_MS and auto.ok >= auto.gap then
       raise(1)
@@ -54,4 +60,5 @@ elseif isInUse and auto.limit < most then
   end
 end
 writeAuto(queue, auto)
+if isRaised and isAwaited(queue) then wake(queue, NORMAL) end
 return {auto.limit, isInUse and 1 or 0}

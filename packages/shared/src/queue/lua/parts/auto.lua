@@ -1,11 +1,11 @@
 -- The limit of calls at a time that is found, where nobody has set one. The hash `auto` has it: `limit`; `ok`, how many calls
--- went well since its last change or refusal; `step`, by how much it is raised next (0: it doubles, because nothing was
+-- went well since its last change or refusal; `step`, by how much it is raised next (0: it grows fast, because nothing was
 -- refused yet); `gap`, after how many calls it is tried higher; `changed` and `refused`, when that was; and `why`.
 local FIRST_LIMIT = 8
 local FIRST_GAP = 128
 local LONGEST_GAP = 1024
 -- A provider that refuses for want of slots does it at once. So a limit that was in use for this long has held.
-local HELD_MS = 1000
+local HELD_MS = 450
 local HELD_BY_ANSWERS_MS = 250
 -- After a refusal the limit is left alone for the first time, and for the second one at most.
 local CALM_MS = 5000
