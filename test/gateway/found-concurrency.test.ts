@@ -121,7 +121,7 @@ test('a number in use is told of again and again, though its process does little
   for (let i = 0; i < 2; i++) slots.began('openai');
   await slots.tell();
   t.true(slots.period < seldom, 'all of it is in use');
-  await bench.redis.hincrby(key('auto'), 'changed', -1_000);
+  await bench.redis.hset(key('auto'), { changed: 0, usedSince: 0 });
   await bench.redis.del(key('marker'));
   // No call has begun or ended since.
   await slots.tell();

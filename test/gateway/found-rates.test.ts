@@ -341,21 +341,27 @@ test('an announced limit per minute begins with what the provider says is used, 
   const { announced, found } = learner(cell);
   const window = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:t');
   const sum = async () => Number(await bench.redis.hget(window, 's'));
-  const before = Date.now();
-  await found.begin(SUBJECT, 't', 60_000, 6_000);
-  t.true(
-    Number(await bench.redis.hget(window, 'p')) >= before + 6_000,
-    'the next calls come no sooner for it',
-  );
-  await found.begin(SUBJECT, 't', 60_000, 9_000);
+  await found.begin(SUBJECT, 't', 6_000);
+  await found.begin(SUBJECT, 't', 9_000);
   t.is(await sum(), 6_000, 'another process has begun already');
   await announced.note(SUBJECT, { t: { limit: 60_000, windowMs: 60_000 } });
   const { queue, add } = countingQueue(cell, announced);
   const { data, lock } = await add('counted');
   t.is(await sum(), 6_100);
-  const used = { at: Date.now() - 1_000, by: Date.now(), t: 100, left: { t: 53_000 } };
+  const used = { at: Date.now() - 1_000, by: Date.now(), t: 100, left: { t: [53_000, 60_000] } };
   await queue.settle({ ...served(data), used: JSON.stringify(used) }, { as: 'worker', token: lock });
   t.is(await sum(), 7_000, 'no call can have left a window that is not a minute old');
+  t.true(
+    Number(await bench.redis.hget(window, 'p')) < Date.now() + 5_000,
+    'what others have used is no debt',
+  );
+  const next = await add('lower');
+  const lower = { ...used, left: { t: [22_900, 30_000] } };
+  await queue.settle(
+    { ...served(next.data), used: JSON.stringify(lower) },
+    { as: 'worker', token: next.lock },
+  );
+  t.is(await sum(), 7_100, 'half of a limit that is halved has not been used');
   await queue.close();
 });
 
@@ -376,16 +382,21 @@ test('the fuller a minute is, the less comes at once', async (t) => {
 test('calls wait for the first window of an announced limit per second, which nobody has counted', async (t) => {
   const cell = await bench.cell();
   const { announced } = learner(cell);
-  await announced.note(SUBJECT, { r: { limit: 10, windowMs: 1_000 } });
-  const since = announced.of(...SUBJECT)?.r?.since ?? 0;
+  const before = Date.now();
+  await announced.note(SUBJECT, { r: { limit: 10, windowMs: 1_000 } }, { r: 0.2 });
+  const from = announced.of(...SUBJECT)?.r?.from ?? 0;
   const { queue, add } = countingQueue(cell, announced);
   const { id } = await add('first');
   const last = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r:last');
   const [member = '', turn] = await bench.redis.zrange(last, '0', '0', 'WITHSCORES');
   t.true(member.startsWith(`${cell.names.queueKey('openai', id)} `));
-  t.true(Number(turn) >= since + 1_000);
+  t.true(from >= before + 1_000 && Number(turn) >= from);
   await announced.note(SUBJECT, { r: { limit: 12, windowMs: 1_000 } });
-  t.is(announced.of(...SUBJECT)?.r?.since, since, 'a changed limit is not new');
+  t.is(announced.of(...SUBJECT)?.r?.from, from, 'a changed limit is not new');
+  const now = Date.now();
+  await announced.note(SUBJECT, { i: { limit: 100, windowMs: 10_000 } }, { i: 0.06 });
+  const wait = (announced.of(...SUBJECT)?.i?.from ?? 0) - now;
+  t.true(wait >= 1_000 && wait < 10_000, 'most of a longer window is left');
   await queue.close();
 });
 

@@ -974,7 +974,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/rates.ts',
-    from: 'found ? 1 : since + windowMs',
+    from: 'found ? 1 : from',
     to: '1',
   },
   {
@@ -992,7 +992,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/fill-window.lua',
-    from: "if redis.call('EXISTS', window) == 1 then return 0 end",
+    from: "if ifNew ~= '' and redis.call('EXISTS', window) == 1 then return 0 end",
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'lent = math.min(lent, of)',
     to: '',
   },
   {

@@ -198,8 +198,8 @@ export class Admission {
     if (whenFull === 'refuse' && !inBatch) return 0;
     const { provider = '' } = job.chain[0] ?? {};
     const { deadline } = job;
-    // Behind a plan the caller waits for the 202 only.
-    const asked = inBatch || job.plan ? { deadline } : job;
+    // The caller waits for the 202 only.
+    const asked = inBatch || job.plan || job.inBackground ? { deadline } : job;
     return waitUntil(asked, now, this.providers.get(provider)?.maxWaitMs ?? 0) - now;
   }
 

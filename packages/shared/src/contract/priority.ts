@@ -51,17 +51,26 @@ function lower(a: Priority, b: Priority): Priority {
   return rankOf(a) > rankOf(b) ? a : b;
 }
 
+/** What says how long a request may wait. */
+interface Patience {
+  priority?: Priority;
+  deadline: number;
+  plan?: unknown;
+  /** Nobody waits for it. */
+  inBackground?: boolean;
+}
+
 /**
- * How long a request may wait for its turn. A background request, and one that names a deadline, may wait until it. Others wait
- * for so long after `from`, if that is later than now.
+ * How long a request may wait for its turn. One of the background class, one that nobody waits for, and one that names a deadline
+ * may wait until it. Others wait for so long after `from`, if that is later than now.
  */
 export function waitUntil(
-  { priority, deadline, plan }: { priority?: Priority; deadline: number; plan?: unknown },
+  { priority, deadline, plan, inBackground }: Patience,
   now: number,
   maxWaitMs: number,
   from = now,
 ): number {
-  if (priority === 'background' || plan !== undefined) return deadline;
+  if (priority === 'background' || plan !== undefined || inBackground) return deadline;
   return Math.min(Math.max(now, from) + maxWaitMs, deadline);
 }
 

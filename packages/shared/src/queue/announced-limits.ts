@@ -13,6 +13,7 @@ import type { ControlNames } from '../redis/key-names.js';
 const KEPT_MS = 600_000;
 const RENEWED_MS = 60_000;
 const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
 /** Providers and callers choose the names of models. */
 export const MOST = 1_000;
 
@@ -23,8 +24,8 @@ export interface AnnouncedRate {
   /** How much may be used in the window. */
   limit: number;
   windowMs: number;
-  /** When it was announced first, in Redis time. */
-  since?: number;
+  /** Calls come from this moment on, in Redis time, because nobody has counted those before. */
+  from?: number;
   /** Set where it was found by refusals, and is not announced. */
   found?: FoundRate;
 }
@@ -127,14 +128,21 @@ export class AnnouncedLimits {
     }));
   }
 
-  /** Takes effect in this process at once, and in the others when they have heard of it or read it again. */
-  async note(subject: RateSubject, rates: AnnouncedRates): Promise<void> {
+  /**
+   * Takes effect in this process at once, and in the others when they have heard of it or read it again. `used`: which part of
+   * each is used, as the provider says.
+   */
+  async note(
+    subject: RateSubject,
+    rates: AnnouncedRates,
+    used: Partial<Record<BucketType, number>> = {},
+  ): Promise<void> {
     const name = nameOf(subject);
     const before = this.#said.get(name);
     const now = this.clock.now();
     const merged: AnnouncedRates = { ...before?.rates };
     for (const [type, rate] of Object.entries(rates) as [BucketType, AnnouncedRate][])
-      merged[type] = { ...rate, since: merged[type]?.since ?? Math.round(now) };
+      merged[type] = { ...rate, from: merged[type]?.from ?? Math.round(now + uncountedMs(rate, used[type])) };
     const isNews = JSON.stringify(merged) !== JSON.stringify(before?.rates);
     if ((before && !isNews && now - before.at < RENEWED_MS) || (!before && this.#said.size >= MOST)) return;
     const kept: Kept = { rates: merged, at: Math.round(now) };
@@ -167,6 +175,11 @@ export class AnnouncedLimits {
     this.#rates = rates;
     this.#providers = new Set([...rates.keys()].map((name) => subjectOf(name)[0]));
   }
+}
+
+/** How long the calls count that nobody has counted here, in a window of less than a minute. */
+function uncountedMs({ windowMs }: AnnouncedRate, used = 1): number {
+  return isShortWindow(windowMs) ? Math.max(SECOND_MS, windowMs * used) : 0;
 }
 
 /** No name of a provider begins like this. */

@@ -116,7 +116,7 @@ export class FoundRates {
       {
         first: Math.min(...slots.keys()),
         sum,
-        pace: '',
+        ifNew: '',
         ttlMs: WINDOW_TTL_MS,
         slotsAndAmounts: scaled.flat(),
       },
@@ -124,25 +124,13 @@ export class FoundRates {
   }
 
   /** A limit per minute is announced for the first time. Nobody has counted the calls before, but the provider tells their sum. */
-  async begin(
-    [provider, key, model]: RateSubject,
-    type: BucketType,
-    limit: number,
-    used: number,
-  ): Promise<void> {
+  async begin([provider, key, model]: RateSubject, type: BucketType, used: number): Promise<void> {
     const under = limitKey(this.names, provider, key === '' ? undefined : key);
-    const now = this.clock.now();
-    const first = Math.floor(now / SLOT_MS);
+    const first = Math.floor(this.clock.now() / SLOT_MS);
     await fillWindowScript(
       this.redis,
       { window: announcedKey(under, model, type, 'announced') },
-      {
-        first,
-        sum: used,
-        pace: Math.round(now + (used * MINUTE_MS) / limit),
-        ttlMs: WINDOW_TTL_MS,
-        slotsAndAmounts: [first, used],
-      },
+      { first, sum: used, ifNew: 1, ttlMs: WINDOW_TTL_MS, slotsAndAmounts: [first, used] },
     );
   }
 

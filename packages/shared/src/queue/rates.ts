@@ -193,9 +193,8 @@ function withAnnounced(
   return own;
 }
 
-/** Nobody has counted the calls before the first announcement. The next ones come when the provider counts those no more. */
-function spacedFrom({ since = 0, windowMs, found }: AnnouncedRate): number {
-  return found ? 1 : since + windowMs;
+function spacedFrom({ from = 1, found }: AnnouncedRate): number {
+  return found ? 1 : from;
 }
 
 /** Under which Redis has what was reserved of a limit that is announced or found. */
@@ -252,8 +251,8 @@ function toBuckets(limits: RateLimits, key: string, pattern: string | undefined)
 /** Why a key of a pool is left alone: the provider answered 429, or refused the key. */
 export type KeyBlock = 'limited' | 'refused';
 
-/** The rest of the provider's limits, by type, as the provider states it. */
-export type RatesLeft = Partial<Record<BucketType, number>>;
+/** The rest of each of the provider's limits, and the limit, as the provider states them. */
+export type RatesLeft = Partial<Record<BucketType, readonly [left: number, limit: number]>>;
 
 /** The use of a reservation: the call's times and tokens, and the rest of the provider's limits. */
 export interface RateUse {

@@ -261,7 +261,7 @@ export const fillWindowScript = load<
   {
     first: number;
     sum: number;
-    pace: number | '';
+    ifNew: 1 | '';
     ttlMs: number;
     slotsAndAmounts: readonly (string | number)[];
   }

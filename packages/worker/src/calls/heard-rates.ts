@@ -54,19 +54,20 @@ export class HeardRates {
     const isRefused = failure?.outcome === 'rate_limited';
     const heard: Heard = {};
     const news: AnnouncedRates = {};
+    const known = this.announced.of(...subject);
     for (const [type, rate] of Object.entries(said) as [BucketType, SaidRate][]) {
       const windowMs = this.#windows.of(subject, type, rate);
       const { limit, remaining } = rate;
       if (windowMs === undefined) continue;
       if (!isShortWindow(windowMs) && (remaining > 0 || isRefused))
-        heard.left = { ...heard.left, [type]: remaining };
-      if (remaining >= FAR * limit) continue;
+        heard.left = { ...heard.left, [type]: [remaining, limit] };
+      if (remaining >= FAR * limit && !known?.[type]) continue;
       const isOperators = isSet(config, subject, type);
       if (isOperators && !isShortWindow(windowMs)) continue;
       news[type] = { limit, windowMs };
       if (isRefused && !isOperators) heard.isKnown = true;
     }
-    if (Object.keys(news).length > 0) this.#note(subject, news, said);
+    if (Object.keys(news).length > 0) this.#note(subject, news, said, isRefused);
     return heard;
   }
 
@@ -117,15 +118,18 @@ export class HeardRates {
     return { type: /\btokens?\b/i.test(words) ? 't' : 'r' };
   }
 
-  #note(subject: RateSubject, rates: AnnouncedRates, said: SaidRates): void {
+  #note(subject: RateSubject, rates: AnnouncedRates, said: SaidRates, isRefused: boolean): void {
     const known = this.announced.of(...subject);
-    // Redis fills a new window before it counts the first call in it.
-    const begun = (Object.entries(rates) as [BucketType, AnnouncedRate][])
-      .filter(([type, { windowMs }]) => !known?.[type] && !isShortWindow(windowMs))
-      .map(([type, { limit }]) =>
-        this.found?.begin(subject, type, limit, limit - (said[type]?.remaining ?? limit)),
-      );
-    Promise.all([...begun, this.announced.note(subject, rates)]).then(
+    const used: Partial<Record<BucketType, number>> = {};
+    const begun: (Promise<void> | undefined)[] = [];
+    for (const [type, { limit, windowMs }] of Object.entries(rates) as [BucketType, AnnouncedRate][]) {
+      const { remaining = limit } = said[type] ?? {};
+      used[type] = (limit - remaining) / limit;
+      // Redis fills a new window before it counts the first call in it. One that is used up and refuses nothing is no window.
+      if (!known?.[type] && !isShortWindow(windowMs) && (remaining > 0 || isRefused))
+        begun.push(this.found?.begin(subject, type, limit - remaining));
+    }
+    Promise.all([...begun, this.announced.note(subject, rates, used)]).then(
       () => this.#failureLog.worked(),
       (error: unknown) => this.#failureLog.failed(error),
     );

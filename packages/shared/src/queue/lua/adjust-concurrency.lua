@@ -18,6 +18,7 @@ local auto, most = readAuto(queue), tonumber(most)
 -- Several shards have the running calls, and tell how many (limits/lua/divide.lua).
 local active = tonumber(redis.call('HGET', queue .. 'leases', 'active') or redis.call('LLEN', queue .. 'active'))
 local isInUse = active >= math.max(1, math.floor(IN_USE * auto.limit))
+if auto.usedSince and not isInUse then redis.call('HDEL', queue .. 'auto', 'usedSince') end
 -- Every worker tells each second, mostly that nothing has happened.
 if not (auto.isNew or isInUse) and succeeded == '0' and overloaded == '0' and auto.limit <= most
   and tonumber(redis.call('HGET', queue .. 'meta', 'concurrency') or 0) == auto.limit then
@@ -31,6 +32,10 @@ if auto.refused > now then auto.refused = now end
 auto.ok = auto.ok + tonumber(succeeded)
 if auto.isNew then auto.why, auto.changed = 'start', now end
 
+if isInUse and not auto.usedSince then
+  auto.usedSince = now
+  redis.call('HSET', queue .. 'auto', 'usedSince', string.format('%.0f', now))
+end
 local isRaised = false
 local function raise(by)
   auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
@@ -44,9 +49,10 @@ elseif tonumber(overloaded) > 0 then
     lower(auto, math.min(auto.limit - 1, math.floor(0.9 * auto.limit)), 'overloaded', now)
   end
 elseif isInUse and auto.limit < most then
-  local held, calm = now - auto.changed, now - auto.refused
+  local held, calm = now - math.max(auto.changed, math.min(auto.usedSince, now)), now - auto.refused
   if auto.step == 0 then
-    if held >= HELD_MS or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then
+    if held >= HELD_MS or held >= HELD_BY_SOME_MS and auto.ok > 0
+      or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then
       raise(auto.limit < LARGE and auto.limit or math.floor(auto.limit / 2))
     end
   elseif auto.step == 1 then

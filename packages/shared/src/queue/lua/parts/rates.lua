@@ -91,6 +91,14 @@ local function isSpacedOut(bucket)
   return (bucket[6] or 0) > 0
 end
 
+-- By how much a call delays the next one where much of the minute is used already: the rest lasts until its first calls leave.
+local function spreadOf(bucket, window, amount, now)
+  local left = bucket[3] - window.sum
+  -- A shard gets more when it has used what it has.
+  if left <= 0 or bucket[7] then return 0 end
+  return math.min(1, amount / left) * math.max(0, (window.first + SLOTS) * SLOT_MS - now)
+end
+
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
 -- workspace's. The sixth is not 0 where the provider counts in less than a minute: the moment of the first call. Tokens are then
 -- spaced out. Of requests, the moments of the last ones are kept, so that what a busy machine has sent late is made up for. The
@@ -137,7 +145,7 @@ local function reserve(jobKey, plan, now)
     local bucket, window = each[1], each[2]
     local amount, key = amountOf(bucket), window.key
     redis.call('HINCRBY', key, slot, amount)
-    local pace = math.max(window.pace, now) + delayOf(bucket, amount)
+    local pace = math.max(window.pace, now) + math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
     if isSpacedOut(bucket) and bucket[2] == 'r' then
@@ -220,11 +228,9 @@ local function bucketsOf(rate, keyName)
   return buckets
 end
 
-local function charge(bucket, slot, amount)
-  local key = bucket[1]
+local function charge(key, slot, amount)
   redis.call('HINCRBY', key, slotField(slot), amount)
   redis.call('HINCRBY', key, 's', amount)
-  redis.call('HINCRBYFLOAT', key, 'p', string.format('%.3f', delayOf(bucket, amount)))
   redis.call('PEXPIRE', key, WINDOW_TTL_MS)
 end
 
@@ -232,7 +238,7 @@ end
 -- it is less than we think. The amount that may have left the window since the call was sent is no difference. Nothing leaves it
 -- while the first calls in it are not a minute old.
 local function lowerToStated(buckets, left, sentAt, now)
-  for kind, remaining in pairs(left) do
+  for kind, stated in pairs(left) do
     local narrowest
     for _, bucket in ipairs(buckets) do
       if bucket[2] == kind and (not narrowest or bucket[3] < narrowest[3]) then narrowest = bucket end
@@ -241,9 +247,11 @@ local function lowerToStated(buckets, left, sentAt, now)
       local window = readWindow(narrowest[1], now)
       local since = math.max(0, now - sentAt) + SLOT_MS
       if window.first > slotAt(now - since) - SLOTS + 1 then since = 0 end
-      -- What other shards have is theirs.
-      local missing = lentOf(narrowest) - narrowest[3] * since / MINUTE_MS - window.sum - remaining
-      if missing >= 1 then charge(narrowest, window.slot, math.floor(missing)) end
+      -- What other shards have is theirs. An announced limit may be lower now than when the job was queued.
+      local lent, remaining, of = lentOf(narrowest), unpack(stated)
+      if string.find(narrowest[1], ':announced:', 1, true) then lent = math.min(lent, of) end
+      local missing = lent - narrowest[3] * since / MINUTE_MS - window.sum - remaining
+      if missing >= 1 then charge(narrowest[1], window.slot, math.floor(missing)) end
     end
   end
 end
@@ -268,7 +276,8 @@ local function correct(jobKey, buckets, slot, used, now)
         redis.call('HINCRBY', bucket[1], slotField(slot), -before)
         redis.call('HINCRBY', bucket[1], slotField(arrived), before)
       end
-      charge(bucket, arrived, more)
+      charge(bucket[1], arrived, more)
+      redis.call('HINCRBYFLOAT', bucket[1], 'p', string.format('%.3f', delayOf(bucket, more)))
       isLess = isLess or more < 0
     end
     if isSpacedOut(bucket) and bucket[2] == 'r' then
