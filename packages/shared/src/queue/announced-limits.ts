@@ -64,6 +64,8 @@ export class AnnouncedLimits {
   /** Both together. Every request asks for its own. */
   #rates = new Map<string, AnnouncedRates>();
   #providers = new Set<string>();
+  /** When the others were told last. */
+  #toldAt = 0;
 
   constructor(
     private readonly redis: Redis,
@@ -149,8 +151,11 @@ export class AnnouncedLimits {
     this.#said.set(name, kept);
     this.#merge();
     await this.redis.hset(this.names.announcedLimits, name, JSON.stringify(kept));
-    // A provider may change its limit with every answer. Only a first one is told at once.
-    if (!before) await this.redis.publish(this.names.announcedLimits, '');
+    // A provider may change its limit with every answer.
+    const isDue = Math.abs(now - this.#toldAt) >= SECOND_MS;
+    if (before && !(isNews && isDue)) return;
+    this.#toldAt = now;
+    await this.redis.publish(this.names.announcedLimits, '');
   }
 
   /** What a script has just written. */

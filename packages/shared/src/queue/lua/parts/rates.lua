@@ -111,10 +111,12 @@ local function waitFor(bucket, now)
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
   if amount > limit or rate <= 0 then return LENT_AGAIN_MS, window end
-  local ahead, brief, first = SPACED_AHEAD_MS, 0, 0
+  local ahead, brief, first, pace = SPACED_AHEAD_MS, 0, 0, window.pace
   if not isSpacedOut(bucket) then
     -- The fuller the minute, the less may come at once. So it is full when its first calls leave it, and nobody waits for that.
     ahead = math.max(AHEAD_MS * (1 - window.sum / limit), 2 * amount * MINUTE_MS / rate)
+    -- The limit may have been lower when these calls came.
+    pace = math.min(pace, now + ahead + window.sum * MINUTE_MS / rate)
   else
     first = bucket[6] - now
     -- The clock was far ahead.
@@ -126,7 +128,7 @@ local function waitFor(bucket, now)
       if last then brief = math.min(tonumber(last), now + EARLY_MS) + ms - now end
     end
   end
-  local wait = math.max(0, window.pace - now - ahead, brief, first)
+  local wait = math.max(0, pace - now - ahead, brief, first)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}
