@@ -94,8 +94,8 @@ end
 -- By how much a call delays the next one where much of the minute is used already: the rest lasts until its first calls leave.
 local function spreadOf(bucket, window, amount, now)
   local left = bucket[3] - window.sum
-  -- A shard gets more when it has used what it has.
-  if left <= 0 or bucket[7] then return 0 end
+  -- A shard gets more when it has used what it has. Of a small limit two calls may come at once, as if it were not used.
+  if left <= 0 or bucket[7] or 2 * amount * MINUTE_MS / bucket[3] > AHEAD_MS then return 0 end
   return math.min(1, amount / left) * math.max(0, (window.first + SLOTS) * SLOT_MS - now)
 end
 
