@@ -61,13 +61,15 @@ export class HeardRates {
       if (windowMs === undefined) continue;
       if (!isShortWindow(windowMs) && (remaining > 0 || isRefused))
         heard.left = { ...heard.left, [type]: [remaining, limit] };
-      if (remaining >= FAR * limit && !known?.[type]) continue;
+      const isFar = remaining >= FAR * limit;
+      if (isFar && !known?.[type]) continue;
       const isOperators = isSet(config, subject, type);
       if (isOperators && !isShortWindow(windowMs)) continue;
       news[type] = { limit, windowMs };
-      if (isRefused && !isOperators) heard.isKnown = true;
+      // Of which much is left, it is not what the call was refused for.
+      if (isRefused && !isOperators && !isFar) heard.isKnown = true;
     }
-    if (Object.keys(news).length > 0) this.#note(subject, news, said, isRefused);
+    if (Object.keys(news).length > 0) this.#note(subject, news, known, said, isRefused);
     return heard;
   }
 
@@ -118,8 +120,13 @@ export class HeardRates {
     return { type: /\btokens?\b/i.test(words) ? 't' : 'r' };
   }
 
-  #note(subject: RateSubject, rates: AnnouncedRates, said: SaidRates, isRefused: boolean): void {
-    const known = this.announced.of(...subject);
+  #note(
+    subject: RateSubject,
+    rates: AnnouncedRates,
+    known: AnnouncedRates | undefined,
+    said: SaidRates,
+    isRefused: boolean,
+  ): void {
     const used: Partial<Record<BucketType, number>> = {};
     const begun: (Promise<void> | undefined)[] = [];
     for (const [type, { limit, windowMs }] of Object.entries(rates) as [BucketType, AnnouncedRate][]) {
