@@ -1,9 +1,12 @@
 /** Limits per minute that nobody has set and no header tells. */
 import { parseConfig } from '@sluice/shared/config/config';
+import { waitUntil } from '@sluice/shared/contract/priority';
+import { createLogger } from '@sluice/shared/process/logger';
 import { AnnouncedLimits, foundField } from '@sluice/shared/queue/announced-limits';
 import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { FoundRates, type RefusedCall } from '@sluice/shared/queue/found-rates';
 import { SLOT_MS } from '@sluice/shared/queue/scripts';
+import { HeardRates } from '@sluice/worker/calls/heard-rates';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
@@ -363,6 +366,28 @@ test('an announced limit per minute begins with what the provider says is used, 
   );
   t.is(await sum(), 7_100, 'half of a limit that is halved has not been used');
   await queue.close();
+});
+
+test('a limit that rises is heard of, and one that is used up and refuses nothing begins empty', async (t) => {
+  const cell = await bench.cell();
+  const { announced, found } = learner(cell);
+  const heard = new HeardRates(announced, found, createLogger('test', 'silent'));
+  const hear = (limit: number, remaining: number) =>
+    heard.hear({}, SUBJECT, { r: { limit, remaining } }, undefined);
+  hear(100, 99);
+  t.is(announced.of(...SUBJECT), undefined, 'far below it nobody counts');
+  hear(100, 0);
+  t.is(announced.of(...SUBJECT)?.r?.limit, 100);
+  hear(1_000, 999);
+  t.is(announced.of(...SUBJECT)?.r?.limit, 1_000);
+  hear(1_000, 500);
+  await found.begin(SUBJECT, 't', 1);
+  t.is(await bench.redis.exists(cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r')), 0);
+});
+
+test('a request that nobody waits for may wait until its deadline', (t) => {
+  t.is(waitUntil({ deadline: 3_600_000 }, 0, 10_000), 10_000);
+  t.is(waitUntil({ deadline: 3_600_000, inBackground: true }, 0, 10_000), 3_600_000);
 });
 
 test('the fuller a minute is, the less comes at once', async (t) => {
