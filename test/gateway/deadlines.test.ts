@@ -98,6 +98,8 @@ test.serial('a deadline that nobody can keep is refused in words', async (t) => 
       },
       deadline,
     );
+  const noDay = await chat('never called', { ...background, 'x-gateway-deadline': '2027-02-30T06:00:00Z' });
+  t.regex(noDay.body.error.message, /must be a duration/);
   t.like(await chat('waits', { 'x-gateway-deadline': '1h' }), {
     status: 400,
     body: { error: { param: 'x-gateway-deadline' } },

@@ -119,8 +119,16 @@ test('a number in use is told of again and again, though its process does little
   await bench.redis.rpush(key('active'), ...Array.from({ length: 8 }, (_, i) => `call-${i}`));
   await bench.redis.rpush(key('wait'), 'next');
   for (let i = 0; i < 2; i++) slots.began('openai');
+  await bench.redis.hset(key('auto'), 'changed', 0);
   await slots.tell();
   t.true(slots.period < seldom, 'all of it is in use');
+  t.is(await bench.redis.hget(key('auto'), 'limit'), '8', 'it has not been in use for long');
+  await bench.redis.rename(key('active'), key('kept'));
+  await slots.tell();
+  t.is(await bench.redis.hexists(key('auto'), 'usedSince'), 0, 'it was not in use all the time');
+  await bench.redis.rename(key('kept'), key('active'));
+  for (let i = 0; i < 2; i++) slots.began('openai');
+  await slots.tell();
   await bench.redis.hset(key('auto'), { changed: 0, usedSince: 0 });
   await bench.redis.del(key('marker'));
   // No call has begun or ended since.

@@ -404,6 +404,40 @@ test('the fuller a minute is, the less comes at once', async (t) => {
   await queue.close();
 });
 
+test('what is left of a minute lasts until its first calls leave it, and a small limit keeps its pace', async (t) => {
+  const cell = await bench.cell();
+  const { announced } = learner(cell);
+  const window = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r');
+  const { queue, add } = countingQueue(cell, announced);
+  const paceAfter = async (id: string, limit: number, sum: number) => {
+    await announced.note(SUBJECT, { r: { limit, windowMs: 60_000 } });
+    const slot = Math.floor(Date.now() / SLOT_MS);
+    await bench.redis.hset(window, { f: slot, s: sum, [slot]: sum, p: 0 });
+    await add(id);
+    const pace = Number(await bench.redis.hget(window, 'p'));
+    await bench.redis.del(window);
+    return pace;
+  };
+  const before = Date.now();
+  t.true((await paceAfter('large', 120, 117)) > before + 10_000, 'three calls for a minute');
+  const pace = await paceAfter('small', 20, 17);
+  t.true(pace <= Date.now() + 3_000);
+  await queue.close();
+});
+
+test('a limit that rises forgives the pace of the lower one', async (t) => {
+  const cell = await bench.cell();
+  const { announced } = learner(cell);
+  const window = cell.names.queueKey('openai', 'limit:announced:gpt-4o-mini:r');
+  await announced.note(SUBJECT, { r: { limit: 1_200, windowMs: 60_000 } });
+  const { queue, add } = countingQueue(cell, announced);
+  const slot = Math.floor(Date.now() / SLOT_MS);
+  const pace = Date.now() + 60_000;
+  await bench.redis.hset(window, { f: slot, s: 10, [slot]: 10, p: pace, q: 60 });
+  t.true((await add('first')).takenAt < pace - 10_000);
+  await queue.close();
+});
+
 test('calls wait for the first window of an announced limit per second, which nobody has counted', async (t) => {
   const cell = await bench.cell();
   const { announced } = learner(cell);

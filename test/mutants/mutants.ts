@@ -1007,6 +1007,54 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'await subscriber.subscribe(this.names.announcedLimits);',
     to: '',
   },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))',
+    to: 'delayOf(bucket, amount)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: ' or 2 * amount * MINUTE_MS / bucket[3] > AHEAD_MS',
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: '  forgive(bucket, window, rate, now)\n',
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/worker/src/calls/heard-rates.ts',
+    from: 'isFar && !known?.[type]',
+    to: 'isFar',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/worker/src/calls/heard-rates.ts',
+    from: '!known?.[type] && !isShortWindow(windowMs) && (remaining > 0 || isRefused)',
+    to: '!known?.[type] && !isShortWindow(windowMs)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/contract/priority.ts',
+    from: ' || inBackground',
+    to: '',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'math.max(auto.changed, math.min(auto.usedSince, now))',
+    to: 'auto.changed',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: "if auto.usedSince and not isInUse then redis.call('HDEL', queue .. 'auto', 'usedSince') end",
+    to: '',
+  },
 ];
 
 export function builtFile({ file }: Mutant): string {

@@ -7,7 +7,7 @@ export const DEADLINE_HEADER = 'x-gateway-deadline';
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DURATION = /^(\d{1,6})([smhd])$/;
 /** An instant names its offset, because nobody knows the caller's time zone. */
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
+const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 const SHORTEST_MS = 1_000;
 
 /** Undefined: it is no duration. */
@@ -16,11 +16,18 @@ export function durationMs(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * (UNITS[unit] ?? 0);
 }
 
+/** NaN: it is no instant. `Date.parse` takes the 30th of February for a day of March. */
+function instantOf(text: string): number {
+  const [, year, month, day] = INSTANT.exec(text) ?? [];
+  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return Number(day) <= days ? Date.parse(text) : Number.NaN;
+}
+
 /** The moment until which a request in the background has time. `now`: Redis time. */
 export function readDeadline(header: string, now: number, isInBackground: boolean): number {
   if (!isInBackground)
     throw invalid('is for requests in the background: send "prefer: respond-async" with it');
-  const ms = durationMs(header) ?? (INSTANT.test(header) ? Date.parse(header) - now : Number.NaN);
+  const ms = durationMs(header) ?? instantOf(header) - now;
   if (Number.isNaN(ms))
     throw invalid('must be a duration such as 90s, 15m or 6h, or an instant such as 2027-01-31T06:00:00Z');
   if (ms < SHORTEST_MS) throw invalid('must be at least a second ahead');

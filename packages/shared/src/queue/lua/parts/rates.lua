@@ -37,9 +37,9 @@ end
 
 local function readWindow(key, now)
   local slot = math.floor(now / SLOT_MS)
-  local sum, first, pace, found = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l'))
+  local sum, first, pace, found, rate = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l', 'q'))
   local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0),
-    found = tonumber(found)}
+    found = tonumber(found), rate = tonumber(rate)}
   if window.first > slot then
     -- The clock was far ahead when this was written. All of it counts from now on.
     window.first, window.pace = slot, now
@@ -99,6 +99,14 @@ local function spreadOf(bucket, window, amount, now)
   return math.min(1, amount / left) * math.max(0, (window.first + SLOTS) * SLOT_MS - now)
 end
 
+-- The limit was lower when the calls came that set the pace. A shard's part of a limit comes and goes.
+local function forgive(bucket, window, rate, now)
+  if bucket[7] or rate <= (window.rate or math.huge) then return end
+  window.pace = now + math.max(0, window.pace - now) * window.rate / rate
+  window.rate = rate
+  redis.call('HSET', window.key, 'p', string.format('%.3f', window.pace), 'q', rate)
+end
+
 -- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount. The fifth says that it is the
 -- workspace's. The sixth is not 0 where the provider counts in less than a minute: the moment of the first call. Tokens are then
 -- spaced out. Of requests, the moments of the last ones are kept, so that what a busy machine has sent late is made up for. The
@@ -111,12 +119,11 @@ local function waitFor(bucket, now)
   -- Two of its size may come at once where the limit is small.
   local amount = amountOf(bucket)
   if amount > limit or rate <= 0 then return LENT_AGAIN_MS, window end
-  local ahead, brief, first, pace = SPACED_AHEAD_MS, 0, 0, window.pace
+  forgive(bucket, window, rate, now)
+  local ahead, brief, first = SPACED_AHEAD_MS, 0, 0
   if not isSpacedOut(bucket) then
     -- The fuller the minute, the less may come at once. So it is full when its first calls leave it, and nobody waits for that.
     ahead = math.max(AHEAD_MS * (1 - window.sum / limit), 2 * amount * MINUTE_MS / rate)
-    -- The limit may have been lower when these calls came.
-    pace = math.min(pace, now + ahead + window.sum * MINUTE_MS / rate)
   else
     first = bucket[6] - now
     -- The clock was far ahead.
@@ -128,7 +135,7 @@ local function waitFor(bucket, now)
       if last then brief = math.min(tonumber(last), now + EARLY_MS) + ms - now end
     end
   end
-  local wait = math.max(0, pace - now - ahead, brief, first)
+  local wait = math.max(0, window.pace - now - ahead, brief, first)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}
@@ -148,7 +155,8 @@ local function reserve(jobKey, plan, now)
     local amount, key = amountOf(bucket), window.key
     redis.call('HINCRBY', key, slot, amount)
     local pace = math.max(window.pace, now) + math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))
-    redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
+    local _, rate = lentOf(bucket)
+    redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace), 'q', rate)
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
     if isSpacedOut(bucket) and bucket[2] == 'r' then
       redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. slot)
