@@ -162,10 +162,30 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** The same for files of test/gateway that start no processes. They are quick, and loading the gateway takes most of their time. */
+const GATEWAY_ROOMS: Readonly<Record<'first' | 'rest', Readonly<Record<string, readonly string[]>>>> = {
+  first: {
+    answers: ['cost', 'exact-numbers', 'helpful-404', 'model-facts', 'models', 'sdk-errors', 'unsupported'],
+    queues: [
+      ...['answer-share', 'batch-lease', 'budgets', 'dispatcher', 'idempotency-order', 'settle'],
+      ...['settle-sequences', 'shares', 'take'],
+    ],
+    shapes: ['admin-openapi', 'answer-check', 'batch-input', 'responses'],
+  },
+  rest: {
+    archive: ['archive-edges', 'archive-hostile', 'archive-shards', 'file-pages', 'traces'],
+    directory: ['added-providers', 'admin-registry', 'cors', 'erase', 'import', 'sign-in'],
+    limits: ['cooldowns', 'found-rates', 'heavy-requests', 'inbox', 'move-fence', 'promises', 'token-habits'],
+    lines: ['batch-quote', 'embedding-batches', 'embeddings', 'files', 'planner'],
+    operators: ['alerts', 'live-registry', 'operator-races', 'refusals', 'wrong-keys'],
+    money: ['budget-scopes', 'reconcile', 'reported-cost', 'scoped-budgets', 'unknown-bills'],
+  },
+};
+
 /** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */
 const SLOWEST: readonly string[] = [
   ...['hostile', 'console', 'console-trouble', 'console-forms', 'console-keyboard', 'provider-batches'],
-  ...['console-haste', 'drain'],
+  ...['lines', 'operators', 'console-haste', 'drain', 'directory', 'money'],
   ...[
     'batches',
     'chaos',
@@ -187,19 +207,26 @@ const UNIT = fileURLToPath(new URL('unit/', import.meta.url));
 export function filesOf(suite: Suite): string[] {
   if (suite === 'cluster') return testFiles(GATEWAY).filter((file) => ON_CLUSTER.includes(nameOf(file)));
   const gateway = testFiles(GATEWAY).filter((file) => FIRST.includes(nameOf(file)) === (suite === 'first'));
-  if (suite === 'rest') return gateway;
-  const joined = Object.values(ROOMS).flat();
-  const alone = testFiles(UNIT).filter((file) => !joined.includes(nameOf(file)));
-  return [...gateway, ...alone, ...Object.entries(ROOMS).map(([room, names]) => joinFiles(room, names))];
+  const files = inRooms('gateway', gateway, GATEWAY_ROOMS[suite]);
+  return suite === 'rest' ? files : [...files, ...inRooms('unit', testFiles(UNIT), ROOMS)];
 }
 
-/** Writes a file that has the tests of several. */
-function joinFiles(room: string, names: readonly string[]): string {
-  const folder = fileURLToPath(new URL('rooms/', import.meta.url));
+/** The files that run alone, and one for each room, which has the tests of several. */
+function inRooms(
+  of: string,
+  files: readonly string[],
+  rooms: Readonly<Record<string, readonly string[]>>,
+): string[] {
+  const joined = Object.values(rooms).flat();
+  const alone = files.filter((file) => !joined.includes(nameOf(file)));
+  const folder = fileURLToPath(new URL(`rooms/${of}/`, import.meta.url));
   mkdirSync(folder, { recursive: true });
-  const file = `${folder}${room}.test.js`;
-  writeFileSync(file, names.map((name) => `import '../unit/${name}.test.js';\n`).join(''));
-  return file;
+  const written = Object.entries(rooms).map(([room, names]) => {
+    const file = `${folder}${room}.test.js`;
+    writeFileSync(file, names.map((name) => `import '../../${of}/${name}.test.js';\n`).join(''));
+    return file;
+  });
+  return [...alone, ...written];
 }
 
 function testFiles(folder: string): string[] {

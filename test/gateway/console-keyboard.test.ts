@@ -15,6 +15,8 @@ import { CHROMIUM } from '../helpers/tools.js';
 const test = testNeeding(REDIS, CHROMIUM);
 
 const WALKS = 5;
+/** So many times Tab is pressed before the page is asked where that has led. */
+const TABS = 10;
 
 let gateway: Gateway;
 let browser: Browser;
@@ -62,6 +64,8 @@ interface Part {
 }
 interface Window {
   visited: Part[];
+  stops: Stop[];
+  noteStop: (event: { type: string; relatedTarget?: unknown }) => void;
   submitted: boolean;
   innerHeight: number;
   document: {
@@ -69,9 +73,28 @@ interface Window {
     activeElement: Part | null;
     querySelector(selector: string): Part | null;
     querySelectorAll(selector: string): Iterable<Part>;
-    addEventListener(type: string, listener: () => void, capture: boolean): void;
+    addEventListener(type: string, listener: Window['noteStop'] | (() => void), capture?: boolean): void;
   };
   getComputedStyle(part: Part): { outlineStyle: string; outlineWidth: string; outlineColor: string };
+}
+
+/** From now on the page keeps what gets the focus, one after another, and what is wrong with that. */
+function beginAgain(): void {
+  const page = globalThis as unknown as Window;
+  const { document } = page;
+  page.visited = [];
+  page.stops = [];
+  // The same function is added once.
+  page.noteStop ??= ({ type, relatedTarget }) => {
+    // It leaves one part for another, or the page.
+    if (type === 'focusin' || relatedTarget === null) page.stops.push(lookAtFocus());
+  };
+  for (const type of ['focusin', 'focusout']) document.addEventListener(type, page.noteStop);
+  // From the top: Tab goes on from what had the focus last.
+  const scope = document.querySelector('dialog[open]') ?? document.querySelector('#app') ?? document.body;
+  const [first] = scope.querySelectorAll('button, a[href], input, select');
+  if (first === document.activeElement) page.noteStop({ type: 'focusin' });
+  else first?.focus();
 }
 
 /** What has the focus now, and what is wrong with that. */
@@ -116,28 +139,20 @@ function findUnreached(): string[] {
   );
 }
 
-function beginAgain(): void {
-  const { document } = globalThis as unknown as Window;
-  (globalThis as unknown as Window).visited = [];
-  // From the top: Tab goes on from what had the focus last.
-  const scope = document.querySelector('dialog[open]') ?? document.querySelector('#app') ?? document.body;
-  const [first] = scope.querySelectorAll('button, a[href], input, select');
-  first?.focus();
-}
-
 /** Tab, until what comes was there already. Returns what is wrong. */
 async function tabThrough(page: Page): Promise<string[]> {
-  const wrong: string[] = [];
+  await page.evaluate(`globalThis.lookAtFocus = ${lookAtFocus}`);
   await page.evaluate(beginAgain);
-  let last: Stop = { number: -1, name: '', wrong: [] };
-  for (let next = await page.evaluate(lookAtFocus); ; next = await page.evaluate(lookAtFocus)) {
-    // A field for a date has several places that Tab stops at.
-    if (next.number < last.number) break;
-    wrong.push(...next.wrong.map((each) => `${next.name}: ${each}`));
-    last = next;
-    await page.keyboard.press('Tab');
+  for (let seen = 0; ; ) {
+    const stops = await page.evaluate<Stop[]>('stops');
+    const end = stops.findIndex(({ number }, i) => i > 0 && number <= (stops[i - 1] as Stop).number);
+    if (end > 0 || stops.length === seen)
+      return stops
+        .slice(0, end > 0 ? end : undefined)
+        .flatMap(({ name, wrong }) => wrong.map((each) => `${name}: ${each}`));
+    seen = stops.length;
+    for (let i = 0; i < TABS; i++) await page.keyboard.press('Tab');
   }
-  return wrong;
 }
 
 /** A page may be drawn anew meanwhile. Then it is walked through once more. */

@@ -1,6 +1,5 @@
 /** Goes through the console as it is: whatever page or button is added later is found, too. */
 import type { Locator, Page } from 'playwright-core';
-import { waitForNoDialog } from './console.js';
 
 /** A click has been drawn when two frames have passed: dialogs open without asking the gateway. */
 export async function drawn(page: Page): Promise<void> {
@@ -9,17 +8,39 @@ export async function drawn(page: Page): Promise<void> {
   );
 }
 
-/** `place` begins with #. */
+/**
+ * Leaves what is open, goes to the place and waits until it is there. The page watches itself: asking it again and again takes
+ * most of the time of a walk. `place` begins with #.
+ */
 export async function go(page: Page, place: string): Promise<void> {
-  await page.evaluate('for (const open of document.querySelectorAll("dialog[open]")) open.close()');
-  // The page follows with what it does at the end of a dialog, such as going back.
-  await waitForNoDialog(page);
-  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
-  await drawn(page);
-  await page.getByRole('heading', { level: 1 }).first().waitFor();
-  await page.locator('.loading').first().waitFor({ state: 'detached' });
+  await page.evaluate(walkTo, place);
+}
+
+function walkTo(place: string): Promise<void> {
+  interface Page {
+    location: { hash: string };
+    document: {
+      querySelector(selector: string): { textContent: string } | null;
+      querySelectorAll(selector: string): Iterable<{ close(): void }>;
+    };
+    requestAnimationFrame(run: () => void): void;
+  }
+  const { document, location, requestAnimationFrame } = globalThis as unknown as Page;
+  const until = (isSo: () => boolean) =>
+    new Promise<void>((done) => {
+      const look = () => (isSo() ? setTimeout(done, 0) : requestAnimationFrame(look));
+      requestAnimationFrame(() => requestAnimationFrame(look));
+    });
+  const has = (selector: string) => document.querySelector(selector) !== null;
   // A change of the machine's network ends what the page asked for. The page asks again two seconds later.
-  await page.getByText('This page tries again by itself').first().waitFor({ state: 'detached' });
+  const triesAgain = () =>
+    document.querySelector('main')?.textContent.includes('This page tries again by itself') ?? false;
+  for (const open of document.querySelectorAll('dialog[open]')) open.close();
+  // The page follows with what it does at the end of a dialog, such as going back.
+  return until(() => !has('dialog')).then(() => {
+    location.hash = place;
+    return until(() => has('h1') && !has('.loading') && !triesAgain());
+  });
 }
 
 /** The pages of the navigation, and of each the first item that it links to. */
