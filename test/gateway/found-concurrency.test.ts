@@ -6,7 +6,7 @@ import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
-import { createSettleBench, type SettleBench } from '../helpers/settle-bench.js';
+import { createSettleBench, jobFor, type SettleBench } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
 
 const HIDDEN = 3;
@@ -115,6 +115,7 @@ test('a number in use is told of again and again, though its process does little
   slots.began('openai');
   await slots.tell();
   t.is(await bench.redis.hget(key('auto'), 'limit'), '8');
+  t.deepEqual(await queue.placeOf(jobFor('elsewhere')), [0, 8]);
   const seldom = slots.period;
   await bench.redis.rpush(key('active'), ...Array.from({ length: 8 }, (_, i) => `call-${i}`));
   await bench.redis.rpush(key('wait'), 'next');

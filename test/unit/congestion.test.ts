@@ -17,3 +17,9 @@ test('a caller who comes back is let wait while the line takes no longer than tw
   t.is(congestion.mostWaiting('openai', false), 10);
   t.is(congestion.mostWaiting('openai', true), 20);
 });
+
+test('those before a request are answered as many at a time as the provider takes now', (t) => {
+  const congestion = new Congestion(new Map([['openai', limits as ProviderConfig]]));
+  t.is(congestion.turnsMs('openai', 101, 1_000, 50), 3_000);
+  t.is(congestion.turnsMs('openai', 101, 1_000, 0), 51_000, 'nobody has said');
+});

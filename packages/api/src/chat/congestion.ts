@@ -93,9 +93,9 @@ export class Congestion {
     this.#latencyMs.set(provider, mean + NEWEST * (ms - mean));
   }
 
-  /** About how long it takes until the request at this place of the queue is answered. */
-  turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider)): number {
-    const rounds = 1 + Math.floor(Math.max(0, place - 1) / this.#slotsOf(provider));
+  /** About how long it takes until the request at this place of the queue is answered. `slots`: 0 is unknown. */
+  turnsMs(provider: string, place: number, callMs = this.#latencyMs.get(provider), slots = 0): number {
+    const rounds = 1 + Math.floor(Math.max(0, place - 1) / (slots || this.#slotsOf(provider)));
     return rounds * (callMs ?? FIRST_GUESS_MS);
   }
 

@@ -30,10 +30,10 @@ export class Expectations {
       const found = await this.queue.read(jobKey);
       if (!found) continue;
       const { job } = found;
-      const place = await this.queue.placeOf(job);
+      const [place, slots] = await this.queue.placeOf(job);
       const provider = providerOf(job);
       const callMs = this.lately.callMs(entryOf(job), job.attempts.at(-1)?.tier, USUAL_SHARE);
-      const turnsMs = this.congestion.turnsMs(provider, Math.max(0, place), callMs);
+      const turnsMs = this.congestion.turnsMs(provider, Math.max(0, place), callMs, slots);
       const at = (place < 0 ? -place : this.clock.now()) + turnsMs;
       return { place: place < 0 ? null : place, at: Math.min(at, job.deadline) };
     }

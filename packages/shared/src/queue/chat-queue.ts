@@ -199,8 +199,11 @@ export class ChatQueue {
     return listJobsScript(this.redis, { queues: providers.map((provider) => this.#of(provider).prefix) }, {});
   }
 
-  /** How many jobs run before this one, itself included. 0: it runs. Negative: it waits for this moment first. */
-  placeOf(job: ChatJob): Promise<number> {
+  /**
+   * How many jobs run before this one, itself included, and how many run at a time, or 0 where no number is set. A place of 0: it
+   * runs. A negative one: it waits for this moment first.
+   */
+  placeOf(job: ChatJob): Promise<[place: number, slots: number]> {
     return placeScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job) });
   }
 

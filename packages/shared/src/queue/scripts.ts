@@ -135,7 +135,7 @@ export const passOnScript = load<
   MoveKeys,
   Omit<AddArgs, 'plan'> & { fromId: string; died: number; requestId: string; notice: string }
 >('pass-on');
-export const placeScript = load<number, QueueKeys, { jobId: string }>('place');
+export const placeScript = load<[place: number, slots: number], QueueKeys, { jobId: string }>('place');
 export const missingScript = load<number[], { jobKeys: readonly string[] }>('missing');
 export const lookScript = load<
   [
