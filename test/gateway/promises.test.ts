@@ -27,8 +27,12 @@ const ask = (api = 0) =>
   );
 
 test('a caller who comes back in time waits, at any api, and one without a promise is refused', async (t) => {
-  const first = ask();
-  await until('the only slot is taken', () => hold.held.length === 1);
+  let first = ask();
+  await until('the only slot is taken', async () => {
+    // On a busy machine it is refused before a worker has seen it.
+    if (await Promise.race([first, undefined])) first = ask();
+    return hold.held.length === 1;
+  });
   const refused = await ask();
   t.is(refused.status, 429, JSON.stringify(refused.body));
   const told = Number(refused.headers.get('retry-after'));
