@@ -4,6 +4,7 @@
  */
 import { type ChatRequest, leavesTier, type TokenUsage } from '@sluice/shared/chat';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
+import { isMeant } from '@sluice/shared/contract/chain';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
@@ -33,8 +34,21 @@ const UNKNOWN_FLEX_MS = 60_000;
 const FLEX_SHARE = 0.95;
 const FIRST_PUT_OFF_MS = 2_000;
 const LONGEST_PUT_OFF_MS = 10 * 60_000;
-/** A request is put off so often at most. */
-const MOST_TRIES = 20;
+/** After so many tries a request is put off for longer, because each of them is in its log entry. */
+const MANY_TRIES = 20;
+const LONGEST_LATER_MS = 60 * 60_000;
+/** A request is put off so often at most. There is time for that in two days. */
+const MOST_TRIES = 80;
+/**
+ * Trouble that may be over later, and how often a request meets it before it is the request's own: a call that was not answered
+ * in time may cost money.
+ */
+const TROUBLE: Readonly<Record<string, number>> = {
+  connection: MOST_TRIES,
+  server_error: 10,
+  timeout: 3,
+  stalled: 3,
+};
 
 export interface PlannerParts {
   upstreams: Pick<Upstreams, 'of'>;
@@ -94,9 +108,7 @@ export class Planner {
       plan.withoutFlex = true;
       return now;
     }
-    const isFlexTrouble =
-      tier === FLEX && (isBusy || failure.outcome === 'timeout' || failure.outcome === 'server_error');
-    if (!isBusy && !isFlexTrouble) return undefined;
+    if (!isBusy && !isPassing(failure.outcome, job, tier)) return undefined;
     if (now >= plan.urgentAt) return tier === FLEX ? now : undefined;
     const tries = (plan.tries ?? 0) + 1;
     plan.tries = tries;
@@ -107,7 +119,8 @@ export class Planner {
     }
     const refused = tier === FLEX ? this.parts.lately.refusedShare(entry, FLEX) : 0;
     const grown = FIRST_PUT_OFF_MS * 2 ** (tries - 1) * (1 + 4 * refused);
-    const waitMs = Math.min(LONGEST_PUT_OFF_MS, Math.max(grown, failure.retryAfterMs ?? 0));
+    const longestMs = tries > MANY_TRIES ? LONGEST_LATER_MS : LONGEST_PUT_OFF_MS;
+    const waitMs = Math.min(longestMs, Math.max(grown, failure.retryAfterMs ?? 0));
     // Requests that were refused together do not come back together.
     return Math.min(now + waitMs * (0.75 + Math.random() / 2), Math.max(now, plan.urgentAt), job.deadline);
   }
@@ -167,6 +180,15 @@ export class Planner {
     const callMs = this.parts.lately.callMs(entry, FLEX, FLEX_SHARE) ?? UNKNOWN_FLEX_MS;
     return from + callMs < plan.urgentAt ? from : undefined;
   }
+}
+
+/** Whether the request is tried there again for this trouble. At the standard tier another entry is tried first. */
+function isPassing(outcome: string, { chain, entry, attempts }: ChatJob, tier: string | undefined): boolean {
+  const most = TROUBLE[outcome];
+  if (most === undefined) return false;
+  if (tier === FLEX) return true;
+  const hasNext = chain.slice(entry + 1).some((each) => isMeant(each, attempts));
+  return !hasNext && attempts.filter((each) => each.outcome === outcome).length < most;
 }
 
 function addWay(ways: Way[], facts: Priceable, usage: TokenUsage, at: number, tier: Way['tier']): void {
