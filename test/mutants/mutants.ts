@@ -872,8 +872,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
-    from: 'plan.withoutFlex = true;\n            return now;\n        }\n        const isFlexTrouble',
-    to: 'return now;\n        }\n        const isFlexTrouble',
+    from: 'plan.withoutFlex = true;\n            return now;\n        }\n        if (!isBusy',
+    to: 'return now;\n        }\n        if (!isBusy',
   },
   {
     test: 'gateway/requests',
@@ -1053,6 +1053,24 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
     from: "if auto.usedSince and not isInUse then redis.call('HDEL', queue .. 'auto', 'usedSince') end",
+    to: '',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'held >= HELD_MS and not isLarge',
+    to: 'held >= HELD_MS',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'return !hasNext && ',
+    to: 'return ',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'server_error: 10,',
     to: '',
   },
 ];

@@ -108,7 +108,7 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
 
 const CONCURRENCY_CHANGES: Record<ConcurrencyReason, string> = {
   start: 'not tried higher yet',
-  demand: 'raised, because calls went well and more waited',
+  demand: 'raised, because no call was refused and more waited',
   refused: 'lowered, because the provider said that too many ran at a time',
   overloaded: 'lowered, because the provider had no capacity',
 };

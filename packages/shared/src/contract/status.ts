@@ -46,7 +46,7 @@ const providerStatus = s.fields({
       }),
     )
     .about(
-      'Why and when the found number was changed last. Start: it is new. Demand: calls went well, and more waited. Refused: the provider said that too many ran at a time. Overloaded: it had no capacity.',
+      'Why and when the found number was changed last. Start: it is new. Demand: no call was refused, and more waited. Refused: the provider said that too many ran at a time. Overloaded: it had no capacity.',
     ),
   found_limits: s
     .list(

@@ -130,7 +130,7 @@ function Load({ status }: { status: ProviderStatus }) {
 
 const CONCURRENCY_CHANGES = {
   start: 'not tried higher yet',
-  demand: 'raised, because calls went well and more were asked for,',
+  demand: 'raised, because no call was refused and more were asked for,',
   refused: 'lowered, because the provider said that too many ran at a time,',
   overloaded: 'lowered, because the provider had no capacity,',
 } as const;
