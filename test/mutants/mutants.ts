@@ -1056,12 +1056,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
-    test: 'gateway/found-concurrency',
-    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
-    from: 'held >= HELD_MS and not isLarge',
-    to: 'held >= HELD_MS',
-  },
-  {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'return !hasNext && ',

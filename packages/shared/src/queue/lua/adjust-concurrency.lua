@@ -51,9 +51,7 @@ elseif tonumber(overloaded) > 0 then
 elseif isInUse and auto.limit < most then
   local held, calm = now - math.max(auto.changed, math.min(auto.usedSince, now)), now - auto.refused
   if auto.step == 0 then
-    -- A server that refuses nothing and answers one after another only gets slower. So many calls need some answers.
-    local isLarge = auto.limit >= LARGE
-    if held >= HELD_MS and not isLarge or held >= HELD_BY_SOME_MS and auto.ok > (isLarge and auto.limit / 4 or 0)
+    if held >= HELD_MS or held >= HELD_BY_SOME_MS and auto.ok > 0
       or held >= HELD_BY_ANSWERS_MS and auto.ok >= auto.limit / 2 then
       raise(auto.limit < LARGE and auto.limit or math.floor(auto.limit / 2))
     end
