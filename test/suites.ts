@@ -162,7 +162,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The same for files of test/gateway that start no processes. They are quick, and loading the gateway takes most of their time. */
+/** The same for quick files of test/gateway. Loading the gateway takes most of their time. */
 const GATEWAY_ROOMS: Readonly<Record<'first' | 'rest', Readonly<Record<string, readonly string[]>>>> = {
   first: {
     answers: ['cost', 'exact-numbers', 'helpful-404', 'model-facts', 'models', 'sdk-errors', 'unsupported'],
