@@ -1046,6 +1046,30 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'held >= HELD_MS and auto.limit < MOST_UNANSWERED',
+    to: 'held >= HELD_MS',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'math.min(by, MOST_UNANSWERED - auto.limit)',
+    to: 'by',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'TOO_LATE * math.max(auto.limit, auto.ok + auto.late)',
+    to: '1',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'since > tonumber(lateMs)',
+    to: 'true',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
     from: 'math.max(auto.changed, math.min(auto.usedSince, now))',
     to: 'auto.changed',
   },

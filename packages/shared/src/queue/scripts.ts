@@ -235,10 +235,17 @@ export const waitAgainScript = load<
     isCrowded: 1 | '';
   }
 >('wait-again');
+/** What has become of calls whose number at a time is found. `late`: they waited in vain, for so many ms. */
+export interface FoundCalls {
+  succeeded: number;
+  overloaded: number;
+  late: number;
+  lateMs: number;
+}
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  { succeeded: number; overloaded: number; most: number }
+  FoundCalls & { most: number }
 >('adjust-concurrency');
 export const learnRateScript = load<
   [found: string, news: 'new' | 'stuck' | ''],

@@ -183,7 +183,6 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded =
       isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);
     const learned =
@@ -216,6 +215,11 @@ export class ProviderCalls {
       failure?.outcome === 'cancelled' ||
       failure?.outcome === 'internal_error' ||
       (failure?.outcome === 'timeout' && (silences !== undefined || timeoutMs < limitMs));
+    const { firstTokenMs, ms } = result;
+    const isLate =
+      failure?.outcome === 'timeout' || (failure?.outcome === 'stalled' && firstTokenMs === undefined);
+    const outcome = isLate && !inconclusive ? 'late' : (failure?.outcome ?? 'ok');
+    if (isAuto) this.parts.slots.ended(entry.provider, outcome, ms);
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
