@@ -9,7 +9,13 @@ import { until } from '../helpers/until.js';
 
 const HOURS = 5 * 3_600_000;
 const PER_MINUTE = { requests_per_minute: 2, when_full: 'refuse' };
-const own = { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' };
+/** A process that stands still for seconds must not end a wait: the cell's time is moved by more than a wait lasts otherwise. */
+const own = {
+  kind: 'openai',
+  base_url: '${OPENAI_BASE_URL}',
+  api_key: '${OPENAI_API_KEY}',
+  max_wait_ms: 280_000,
+};
 const alone = (provider: string) => ({ [provider]: [{ provider, model: 'gpt-4o-mini' }] });
 
 const open: Gateway[] = [];
@@ -17,8 +23,8 @@ async function start(simulator = {}): Promise<Gateway> {
   const gateway = await startGateway({
     providers: {
       quick: { ...own, limits: { requests_per_minute: 60 } },
-      slow: { ...own, max_wait_ms: 280_000, limits: { requests_per_minute: 1 } },
-      keyed: { ...own, max_wait_ms: 280_000, keys: [{ name: 'a', api_key: '${OPENAI_API_KEY}' }] },
+      slow: { ...own, limits: { requests_per_minute: 1 } },
+      keyed: { ...own, keys: [{ name: 'a', api_key: '${OPENAI_API_KEY}' }] },
       tokens: { ...own, limits: { tokens_per_minute: 10_000 } },
       broken: { ...own, circuit_failures: 1, circuit_open_ms: 3_600_000 },
     },
