@@ -1068,6 +1068,48 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'true',
   },
   {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'found.times >= OFTEN and ',
+    to: '',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'usedSince(now - longer, now)',
+    to: 'usedSince(now - longer)',
+  },
+  {
+    test: 'gateway/found-rates',
+    file: 'packages/shared/src/queue/lua/learn-rate.lua',
+    from: 'longer >= SOME_MS and ',
+    to: '',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/worker/src/jobs/chat-processor.ts',
+    from: "blocked?.outcome === 'cooldown' &&",
+    to: 'false &&',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/worker/src/jobs/provider-calls.ts',
+    from: 'isLimited || isAwaited',
+    to: 'isLimited',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/api/src/chat/promises.ts',
+    from: "'provider_rate_limited',",
+    to: '',
+  },
+  {
+    test: 'unit/protocol',
+    file: 'packages/api/src/cell/neighbours.ts',
+    from: 'workers.length > 0',
+    to: 'true',
+  },
+  {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
     from: 'math.max(auto.changed, math.min(auto.usedSince, now))',

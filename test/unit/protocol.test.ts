@@ -1,3 +1,5 @@
+import { Neighbours } from '@sluice/api/cell/neighbours';
+import type { Presence, ProcessInfo } from '@sluice/shared/process/presence';
 import { commonProtocol, PROTOCOLS } from '@sluice/shared/process/protocol';
 import test from 'ava';
 
@@ -11,4 +13,17 @@ test('jobs are written in the newest protocol that all known workers read', (t) 
 
 test('while no worker is known, jobs are written so that an older one can read them', (t) => {
   t.is(commonProtocol([]), PROTOCOLS.oldest);
+});
+
+test('when all workers are gone for a moment, jobs are written as for them', async (t) => {
+  const worker = { role: 'worker', protocols: PROTOCOLS } as ProcessInfo;
+  let alive = [worker];
+  const presence = { announceAndList: () => Promise.resolve(alive) } as unknown as Presence;
+  const neighbours = new Neighbours(presence);
+  await neighbours.look([]);
+  t.is(neighbours.protocol, PROTOCOLS.newest);
+  alive = [];
+  await neighbours.look([]);
+  t.is(neighbours.workers, 0);
+  t.is(neighbours.protocol, PROTOCOLS.newest);
 });

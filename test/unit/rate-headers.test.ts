@@ -54,6 +54,11 @@ test('a refusal may name its limit in words', (t) => {
   const anthropicSays = "This would exceed your organization's rate limit of 50,000 input tokens per minute.";
   t.deepEqual(readSaidLimit(anthropicSays), { i: { limit: 50_000, windowMs: 60_000 } });
   t.deepEqual(readSaidLimit('requests per second: limit 5'), { r: { limit: 5, windowMs: 1_000 } });
+  t.deepEqual(readSaidLimit('Rate limit exceeded: 1 request per second.'), {
+    r: { limit: 1, windowMs: 1_000 },
+  });
+  t.deepEqual(readSaidLimit('Limited to 60 requests per minute.'), { r: { limit: 60, windowMs: 60_000 } });
+  t.is(readSaidLimit('You have sent 75 requests per minute.'), undefined, 'that is no limit');
   t.is(readSaidLimit('Too many requests'), undefined);
 });
 

@@ -9,7 +9,7 @@ export class Neighbours {
   workers = 0;
   /** How many api processes share the providers and the memory of Redis, this one included. */
   apis = 1;
-  /** The newest protocol that every worker speaks. */
+  /** The newest protocol that every worker speaks. When none is alive, that of the last ones: they will be back. */
   protocol = commonProtocol([]);
   /** The same of every api process. */
   apiProtocol = commonProtocol([]);
@@ -29,7 +29,7 @@ export class Neighbours {
     this.#served = new Set(workers.flatMap(servedBy));
     this.shards = Math.min(...alive.map(({ shards }) => shards?.count ?? 1));
     this.apis = Math.max(1, alive.length - workers.length);
-    this.protocol = commonProtocol(workers.map(({ protocols }) => protocols));
+    if (workers.length > 0) this.protocol = commonProtocol(workers.map(({ protocols }) => protocols));
     const apis = alive.filter(({ role }) => role === 'api');
     this.apiProtocol = commonProtocol(apis.map(({ protocols }) => protocols));
   }

@@ -20,6 +20,7 @@ import {
   type ChatJob,
   countsAtCall,
   isResumed,
+  isUnrefused,
   MAX_STARTS,
   type Plan,
   WAIT_GRACE_MS,
@@ -170,6 +171,12 @@ export class ChatProcessor {
             (await calls.mayCall(entry, job, tier)));
     if (blocked && job.plan && now + blocked.retryAfterMs < job.plan.urgentAt)
       return this.#putOff(progress, run, now + blocked.retryAfterMs);
+    if (
+      blocked?.outcome === 'cooldown' &&
+      isUnrefused(job) &&
+      (await fallback.waitAgain(progress, entry, 'limit', blocked.retryAfterMs))
+    )
+      return undefined;
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));

@@ -10,7 +10,13 @@ import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Learned } from '@sluice/shared/queue/found-rates';
-import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
+import {
+  type Attempt,
+  type ChainEntry,
+  type ChatJob,
+  isResumed,
+  isUnrefused,
+} from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
 import { amountsOf, estimateOf, type KeyBlock } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
@@ -239,8 +245,13 @@ export class ProviderCalls {
       if (words !== undefined) attempt.said = words;
     }
     addAttempt(progress, attempt, logger);
+    const isAwaited =
+      failure?.coolDown === 'model' &&
+      nextKey === undefined &&
+      isUnrefused(job) &&
+      mayWaitAgain(job, request);
     if (isCrowded) result.waitsFor = 'slot';
-    else if (isLimited) result.waitsFor = 'limit';
+    else if (isLimited || isAwaited) result.waitsFor = 'limit';
     else if (nextKey === WAIT_FOR_KEY) result.waitsFor = 'key';
     return nextKey && nextKey !== WAIT_FOR_KEY ? { ...result, nextKey } : result;
   }

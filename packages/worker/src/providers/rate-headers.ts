@@ -69,7 +69,7 @@ function durationOf(header: unknown, date: unknown, now: number): number | undef
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
-const KIND = '(requests|tokens|input[ -]tokens|output[ -]tokens)';
+const KIND = '(request|token|input[ -]token|output[ -]token)s?';
 const SAID = [
   // OpenAI: "… on tokens per min (TPM): Limit 30000, Used 29000, …".
   {
@@ -78,14 +78,22 @@ const SAID = [
     per: 2,
     limit: 3,
   },
-  // Anthropic: "… your rate limit of 50,000 input tokens per minute …".
-  { pattern: new RegExp(`\\blimit of ([\\d,]{1,15}) ${KIND} per (min|sec)`, 'i'), kind: 2, per: 3, limit: 1 },
+  // Anthropic: "… your rate limit of 50,000 input tokens per minute …". Others: "Rate limit exceeded: 1 request per second".
+  {
+    pattern: new RegExp(
+      `\\b(?:limit(?:ed to| of| is)?|at most|up to|maximum of|exceeded):? ([\\d,]{1,15}) ${KIND} per (min|sec)`,
+      'i',
+    ),
+    kind: 2,
+    per: 3,
+    limit: 1,
+  },
 ];
 const TYPES: Readonly<Record<string, BucketType>> = {
-  requests: 'r',
-  tokens: 't',
-  'input tokens': 'i',
-  'output tokens': 'o',
+  request: 'r',
+  token: 't',
+  'input token': 'i',
+  'output token': 'o',
 };
 
 /** The limit that a refusal names in words. */
