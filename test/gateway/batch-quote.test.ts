@@ -28,11 +28,48 @@ test.before(async () => {
             { provider: 'anthropic', model: 'claude-sonnet-5-5' },
             { provider: 'openai', model: 'gpt-4o-mini' },
           ],
+          shared: [
+            {
+              one_of: [
+                { provider: 'openai', model: 'gpt-4o-mini', weight: 3 },
+                { provider: 'openai', model: 'gpt-4o' },
+              ],
+            },
+          ],
+          // The bytes of a name count, so these have as many as `shared`.
+          cheapy: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+          dearer: [{ provider: 'openai', model: 'gpt-4o' }],
+          unpriced: [{ provider: 'openai', model: 'made-here' }],
+          half: [
+            { provider: 'openai', model: 'gpt-4o-mini' },
+            { provider: 'openai', model: 'made-here' },
+          ],
         },
       },
       poor: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
-        limits: { budget_usd_per_month: 0.000001 },
+        limits: { budget_usd_per_month: 0.000001, batches_over_budget: 'fail' },
+      },
+      modest: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budget_usd_per_month: 0.02 },
+      },
+      scoped: {
+        routes: {
+          fast: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+          other: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        },
+        limits: {
+          budgets: [
+            { scope: 'tag', tag: 'team', value: 'b', window: 'day', usd: 0.001, mode: 'expected' },
+            { scope: 'end_user', value: 'eve', window: 'day', usd: 0.001 },
+            {
+              ...{ scope: 'end_user', value: 'ann', window: 'day', usd: 0.001 },
+              when_spent: { route: 'other', usd: 1 },
+            },
+            { scope: 'workspace', window: 'total', usd: 5 },
+          ],
+        },
       },
       slow: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
@@ -138,8 +175,116 @@ test.serial('a quote names the lines for which the batch would fail', async (t) 
 });
 
 test.serial('a quote says that a budget does not cover the batch', async (t) => {
-  const quoted = await quote(toJsonl([line('a', 'word '.repeat(4_000))]), {}, gateway.keys.poor);
-  t.like(quoted.refused, [{ code: 'budget_exceeded', lines: 1, first_line: null }]);
+  const lines = Array.from({ length: 50 }, (_, i) => line(`${i}`, 'hi'));
+  const quoted = await quote(toJsonl(lines), {}, gateway.keys.modest);
+  t.like(quoted.refused, [{ code: 'budget_exceeded', lines: 50, first_line: null }]);
+});
+
+test.serial('a quote foresees lines that a whole budget could not cover', async (t) => {
+  const content = toJsonl([line('a', 'hi'), line('b', 'longer '.repeat(40))]);
+  const { refused, windows } = await quote(content, {}, gateway.keys.poor);
+  t.like(refused, [
+    { code: 'budget_exceeded', reason: 'budget_too_small', param: null, lines: 2, first_line: 1 },
+  ]);
+  t.is(refused.length, 1);
+  t.is(Number(windows[0]?.bound_cost_usd), 0);
+  const client = sdkFor({ ...gateway, key: gateway.keys.poor as string });
+  const batch = await batchEnd(client, (await createBatch(client, content)).id);
+  t.is(batch.request_counts?.failed, 2);
+  const errors = await (await client.files.content(batch.error_file_id as string)).text();
+  t.is(errors.match(/"budget_exceeded"/g)?.length, 2, errors);
+});
+
+test.serial('a quote foresees the budgets of users and tags, and the route that takes over', async (t) => {
+  const ask = (id: string, more: object) => {
+    const one = line(id, 'word '.repeat(1_000));
+    return { ...one, body: { ...(one.body as object), ...more } };
+  };
+  const lines = [
+    ask('a', { user: 'eve' }),
+    ask('b', { user: 'ann' }),
+    ask('c', { user: 'bob' }),
+    ask('d', { metadata: { team: 'b' } }),
+    ask('e', { metadata: { team: 'c' } }),
+  ];
+  const { refused } = await quote(toJsonl(lines), {}, gateway.keys.scoped);
+  t.deepEqual(
+    refused.map(({ code, reason, lines: count, first_line: first }) => [code, reason, count, first]),
+    [
+      ['budget_exceeded', 'budget_too_small', 1, 1],
+      ['budget_exceeded', 'budget_too_small', 1, 4],
+    ],
+  );
+  for (const each of lines) {
+    const { status } = await gateway.chat(each.body, { key: gateway.keys.scoped });
+    t.is(status, each.custom_id === 'a' || each.custom_id === 'd' ? 429 : 200, each.custom_id);
+  }
+});
+
+test.serial('a quote for a group has the mean of its members, and the most of the dearest', async (t) => {
+  const one = async (model: string) => {
+    const { windows, ...rest } = await quote(toJsonl([line('a', 'word '.repeat(400), model)]));
+    return { ...rest, ...windows[0] };
+  };
+  const [cheap, dear] = [await one('cheapy'), await one('dearer')];
+  for (let i = 0; i < 8; i++) {
+    const { models, ...shared } = await one('shared');
+    const expected = (3 * Number(cheap.expected_cost_usd) + Number(dear.expected_cost_usd)) / 4;
+    t.true(Math.abs(Number(shared.expected_cost_usd) - expected) < 2e-6, `${shared.expected_cost_usd}`);
+    t.is(shared.most_cost_usd, dear.most_cost_usd);
+    t.is(shared.bound_cost_usd, dear.bound_cost_usd);
+    t.deepEqual(
+      models.map(({ provider_model: model, lines }) => [model, lines]),
+      [
+        ['gpt-4o-mini', 1],
+        ['gpt-4o', 0],
+      ],
+    );
+  }
+});
+
+test.serial('a quote says how many lines have no price', async (t) => {
+  const lines = ['unpriced', 'half', 'fast', 'unpriced'].map((model, i) => line(`${i}`, 'hi', model));
+  const quoted = await quote(toJsonl(lines));
+  t.is(quoted.unpriced_lines, 3);
+  t.deepEqual(
+    quoted.models.map(({ model, lines: count, is_priced }) => [model, count, is_priced]),
+    [
+      ['unpriced', 2, false],
+      ['half', 1, true],
+      ['fast', 1, true],
+    ],
+  );
+  const path = join(dirname(gateway.configPath), 'unpriced.jsonl');
+  writeFileSync(path, toJsonl(lines));
+  const run = await sluiceOf(gateway)(['batches', 'quote', path, '--workspace', 'demo']);
+  t.regex(run.out, /3 of 4 lines may go to a model without a known price/);
+});
+
+test.serial('a quote of a file without lines says that its batch would fail', async (t) => {
+  const quoted = await quote('\n');
+  t.like(quoted, { lines: 0, errors: { data: [{ code: 'empty_file' }] } });
+  t.deepEqual(
+    quoted.windows.map(({ ends_at, in_time }) => [ends_at, in_time]),
+    Array(3).fill([null, false]),
+  );
+  const client = sdkFor(gateway);
+  const batch = await batchEnd(client, (await createBatch(client, '\n')).id);
+  t.like(batch, { status: 'failed', errors: { data: [{ code: 'empty_file' }] } });
+});
+
+test.serial('sluice batches quote fails where the batch would, and names what is no file', async (t) => {
+  const path = join(dirname(gateway.configPath), 'empty.jsonl');
+  writeFileSync(path, '');
+  const sluice = sluiceOf(gateway);
+  const empty = await sluice(['batches', 'quote', path, '--workspace', 'demo']);
+  t.is(empty.code, 1);
+  t.regex(empty.out, /The batch would fail:\nThe file has no lines\.[\s\S]*24h.* fails/);
+  const json = await sluice(['batches', 'quote', path, '--workspace', 'demo', '--json']);
+  t.is(json.code, 1);
+  t.like(json.json(), { errors: { data: [{ code: 'empty_file' }] } });
+  const folder = await sluice(['batches', 'quote', dirname(path), '--workspace', 'demo']);
+  t.like(folder, { code: 1, err: `sluice: ${dirname(path)} is a folder\n` });
 });
 
 test.serial('a quote foresees which fields no model of the route takes', async (t) => {

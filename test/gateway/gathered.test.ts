@@ -135,6 +135,9 @@ test.serial(
       'they are away',
       async () => (await gateway.redis.zcard(gateway.names.queueKey('openai', 'away'))) === 3,
     );
+    const { body: away } = await ask(kept);
+    t.like(away, { status: 'in_progress', place: null });
+    t.true(away.expected_at === null || away.expected_at > Date.now() / 1_000 - 1, `${away.expected_at}`);
     await gateway.workers[0]?.end('SIGKILL');
     t.like(await ask(cancelled, '/cancel', 'POST'), { status: 200, body: { status: 'cancelled' } });
     const entry = await entryOf(cancelled);

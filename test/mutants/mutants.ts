@@ -1124,14 +1124,38 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
-    from: 'return !hasNext && ',
-    to: 'return ',
+    from: 'return !hasNext && attempts',
+    to: 'return attempts',
   },
   {
     test: 'gateway/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'server_error: 10,',
     to: '',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/shared/src/queue/lua/parts/count-planned.lua',
+    from: "if settler == 'refuser' and #entry.attempts == 0 then return end",
+    to: '',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'refusedKeys < KEY_TRIES',
+    to: 'attempts.length < KEY_TRIES',
+  },
+  {
+    test: 'unit/congestion',
+    file: 'packages/api/src/chat/expectations.ts',
+    from: 'if (found.at !== undefined)',
+    to: 'if (found.at === "")',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/shared/src/queue/workspace-limits.ts',
+    from: 'estimates[budget] <= toBudgetPicodollars(budgetUsdPerMonth)',
+    to: 'estimates[budget] >= 0',
   },
 ];
 

@@ -6,11 +6,14 @@
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type BatchEndpoint, type BatchQuote, pathOf } from '@sluice/shared/contract/batch';
 import { budgetWords } from '@sluice/shared/contract/budget';
+import { entriesOf } from '@sluice/shared/contract/chain';
+import type { GroupMember } from '@sluice/shared/contract/route';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
-import { GatewayError } from '@sluice/shared/errors';
+import { type ErrorCode, GatewayError, reasonOf } from '@sluice/shared/errors';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
 import { UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
+import type { Reason } from '@sluice/shared/reasons';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { refusedFieldOf } from '@sluice/shared/registry/model-facts';
@@ -72,7 +75,10 @@ export interface QuoteAsked {
   window?: string | undefined;
 }
 
-/** The lines that go to one model under one name. Sums are tokens and picodollars. */
+/**
+ * The lines that go to one model under one name. Sums are tokens and picodollars. Members of a chain's group share its lines by
+ * their weights, so all numbers may have fractions.
+ */
 interface Group {
   model: string;
   entry: ChainEntry;
@@ -89,6 +95,10 @@ interface Group {
   longestOutput: number;
   bound: number;
 }
+
+/** Of these a line counts with its share at each entry, and of those with the most of its chain. */
+const USUAL_FIELDS = ['input', 'output', 'expected', 'flex'] as const;
+const MOST_FIELDS = ['mostInput', 'longOutput', 'longestOutput', 'bound'] as const;
 
 type Refused = BatchQuote['refused'][number];
 
@@ -127,7 +137,7 @@ export class Quotes {
       (line, number, end) => tally.add(line, number, end),
     );
     const scale = tally.isCut ? size / Math.max(1, tally.end) : 1;
-    const groups = [...tally.groups.values()].map((group) => scaled(group, scale));
+    const groups = scaled([...tally.groups.values()], scale);
     const plan = await planHandOver(
       this.parts,
       // Each window is looked at by itself.
@@ -142,6 +152,7 @@ export class Quotes {
       input_file_id: inputFile,
       lines: Math.round(total * scale),
       lines_read: total,
+      unpriced_lines: Math.round(tally.unpriced * scale),
       input_tokens: sum('input'),
       output_tokens: sum('output'),
       models: groups.map((group) => ({
@@ -157,6 +168,7 @@ export class Quotes {
         groups,
         plan && plan.oneByOne === undefined ? plan.provider : undefined,
         asked.window ? [asked.window] : USUAL_WINDOWS,
+        mistakes.length > 0,
       ),
       errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
       refused,
@@ -168,6 +180,7 @@ export class Quotes {
     groups: readonly Group[],
     handedTo: string | undefined,
     windows: readonly string[],
+    fails: boolean,
   ): Promise<BatchQuote['windows']> {
     const { clock, lately, providers } = this.parts;
     const now = clock.now();
@@ -182,7 +195,7 @@ export class Quotes {
       const isHanded = handedTo !== undefined && windowMs >= PROVIDER_WINDOW_MS;
       // As planLine gives it: twice the time that the lines take is left for them.
       const hasTime = ms !== undefined && 2 * ms + 2 * UNKNOWN_CALL_MS < windowMs;
-      const ends = isHanded ? now + PROVIDER_WINDOW_MS : ms === undefined ? undefined : now + ms;
+      const takesMs = isHanded ? PROVIDER_WINDOW_MS : ms;
       return {
         completion_window: window,
         by: isHanded ? ('provider_batch' as const) : ('gateway' as const),
@@ -192,8 +205,8 @@ export class Quotes {
           const refused = hasTime ? lately.refusedShare(group.entry, 'flex') : 1;
           return refused * group.expected + (1 - refused) * group.flex;
         }),
-        ends_at: ends === undefined ? null : Math.ceil(ends / 1000),
-        in_time: ends === undefined ? null : ends <= now + windowMs,
+        ends_at: fails || takesMs === undefined ? null : Math.ceil((now + takesMs) / 1000),
+        in_time: fails ? false : takesMs === undefined ? null : takesMs <= windowMs,
       };
     });
   }
@@ -207,18 +220,18 @@ export class Quotes {
   ): Promise<Refused[]> {
     const { files, maxActiveBatches, readOwnBudgets } = this.parts;
     const found: Refused[] = [];
-    const add = (code: string, message: string) =>
-      found.push({ code, message, param: null, lines, first_line: null });
+    const add = (code: ErrorCode, message: string, reason: Reason) =>
+      found.push({ code, message, param: null, reason, lines, first_line: null });
     const noRoom = await files.requireRoom(workspace, 1).catch((error: unknown) => error);
-    if (noRoom instanceof GatewayError) add(noRoom.code, noRoom.message);
+    if (noRoom instanceof GatewayError) add(noRoom.code, noRoom.message, reasonOf(noRoom));
     const active = (await this.#underWay()).filter((each) => each.workspace === workspace);
     if (active.length >= maxActiveBatches)
-      add('quota_exceeded', `This workspace may have ${maxActiveBatches} batches under way.`);
+      add('quota_exceeded', `This workspace may have ${maxActiveBatches} batches under way.`, 'quota');
     const expected = BigInt(groups.reduce((sum, group) => sum + group.expected, 0));
     for (const state of await readOwnBudgets(workspace, { keyId }, limits)) {
       if (BigInt(state.left_picodollars) >= expected) continue;
       const whose = budgetWords({ ...state, tag: state.tag ?? undefined, value: state.value ?? undefined });
-      add('budget_exceeded', `The budget of ${whose} has ${state.left_usd} USD left.`);
+      add('budget_exceeded', `The budget of ${whose} has ${state.left_usd} USD left.`, 'budget_too_small');
     }
     return found;
   }
@@ -240,6 +253,8 @@ export class Quotes {
 class Tally {
   readonly groups = new Map<string, Group>();
   readonly refused = new Map<string, Refused>();
+  /** Lines that may go to a model without a known price. */
+  unpriced = 0;
   /** Where the last line that was read ends. */
   end = 0;
   isCut = false;
@@ -276,45 +291,65 @@ class Tally {
   }
 
   async #prepare({ body }: BatchLine): Promise<ReadyLine> {
-    const { workspace, endpoint } = this.asked;
-    const ready = await prepareLine(this.parts, { workspace, endpoint }, makeRequestId(), body);
-    const { chain, route } = ready.resolved;
-    const job = { workspace, route, chain, deadline: this.#now + this.parts.deadlineMs };
-    const refusal = this.parts.admission.whyNever(this.owner, job, ready.request);
+    const { workspace, endpoint, keyId } = this.asked;
+    const requestId = makeRequestId();
+    const ready = await prepareLine(this.parts, { workspace, endpoint }, requestId, body);
+    const { request, resolved, tags, user } = ready;
+    const { chain, route, onCrash } = resolved;
+    const deadline = this.#now + this.parts.deadlineMs;
+    const refusal = await this.parts.admission.whyNever(
+      this.owner,
+      { requestId, workspace, keyId, tags, user, model: request.model, route, chain, onCrash, deadline },
+      request,
+    );
     if (refusal) throw refusal;
     return ready;
   }
 
-  async #addReady({ request, resolved: { chain, route } }: ReadyLine, { body }: BatchLine): Promise<void> {
-    const called = chain.filter(({ when }) => when === undefined);
-    const [entry] = called as [ChainEntry];
+  async #addReady({ request, resolved }: ReadyLine, { body }: BatchLine): Promise<void> {
+    const { first, others } = this.#entriesOf(resolved);
+    const called = [...first, ...others.filter(isForAll)];
     const refusals = called.map((each) => this.#refusalOf(each, request));
     if (refusals[0] && refusals.every((each) => each !== undefined)) throw refusals[0];
-    const group = await this.#groupOf(request.model, route, entry);
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
     const { estimate } = this.parts;
-    const first = estimate.ofLine(entry, request, body, group.past, ends);
-    if (typeof first !== 'string' && first.isTooLong) throw tooLong(entry);
-    group.lines += 1;
-    if (typeof first === 'string') {
-      group.isPriced = false;
-      return;
+    const shares: { group: Group; weight: number; own: LineEstimate | undefined }[] = [];
+    const all: (LineEstimate | undefined)[] = [];
+    for (const entry of first) {
+      const group = await this.#groupOf(request.model, resolved.route, entry);
+      const estimates = [entry, ...others].map((each) => {
+        const found = estimate.ofLine(each, request, body, group.past, ends);
+        return typeof found === 'string' ? undefined : found;
+      });
+      shares.push({ group, weight: entry.weight ?? 1, own: estimates[0] });
+      all.push(...estimates);
     }
+    if (shares.every(({ own }) => own?.isTooLong)) throw tooLong(first[0] as ChainEntry);
+    const known = all.filter((each) => each !== undefined);
+    if (known.length < all.length) this.unpriced += 1;
     // Another entry of the chain may serve, and the dearest is the most.
-    const other = chain
-      .filter((each) => each !== entry)
-      .map((each) => estimate.ofLine(each, request, body, group.past, ends));
-    const all = [first, ...other.filter((each): each is LineEstimate => typeof each !== 'string')];
-    const most = (field: keyof LineEstimate) => Math.max(...all.map((each) => Number(each[field])));
-    group.isMeasured = first.isMeasured;
-    group.input += first.input;
-    group.output += first.output;
-    group.expected += first.expected;
-    group.flex += first.flex;
-    group.longOutput += most('longOutput');
-    group.mostInput += most('mostInput');
-    group.longestOutput += most('longestOutput');
-    group.bound += most('bound');
+    const most = (field: keyof LineEstimate) => Math.max(...known.map((each) => Number(each[field])));
+    const weightOf = (some: typeof shares) => some.reduce((sum, { weight }) => sum + weight, 0);
+    const pricedWeight = weightOf(shares.filter(({ own }) => own));
+    for (const { group, weight, own } of shares) {
+      const share = weight / weightOf(shares);
+      group.lines += share;
+      if (!own) {
+        group.isPriced = false;
+        continue;
+      }
+      group.isMeasured = own.isMeasured;
+      for (const field of USUAL_FIELDS) group[field] += share * own[field];
+      for (const field of MOST_FIELDS) group[field] += (weight / pricedWeight) * most(field);
+    }
+  }
+
+  /** The entry that is called first, or the members of its group, and all others, in the order of the route. */
+  #entriesOf({ chain, groups }: ReadyLine['resolved']): { first: GroupMember[]; others: GroupMember[] } {
+    const isThere = ({ provider }: GroupMember) => this.parts.providers.has(provider);
+    const steps = (groups ?? chain).map((entry) => entriesOf([entry]).filter(isThere));
+    const first = steps.map((members) => members.filter(isForAll)).find(({ length }) => length > 0) ?? [];
+    return { first, others: steps.flat().filter((entry) => !first.includes(entry)) };
   }
 
   /** What this entry is known to refuse of the request. */
@@ -345,22 +380,30 @@ class Tally {
     return group;
   }
 
-  #refuse({ code, message, param = null }: GatewayError, number: number): void {
+  #refuse(error: GatewayError, number: number): void {
+    const { code, message, param = null } = error;
     const key = `${code} ${message}`;
     const known = this.refused.get(key);
     if (known) known.lines += 1;
     else if (this.refused.size < MOST_REFUSALS)
-      this.refused.set(key, { code, message, param, lines: 1, first_line: number });
+      this.refused.set(key, { code, message, param, reason: reasonOf(error), lines: 1, first_line: number });
   }
 }
 
-function scaled(group: Group, scale: number): Group {
-  if (scale === 1) return group;
-  const numbers = Object.entries(group).filter(([, value]) => typeof value === 'number');
-  return {
-    ...group,
-    ...Object.fromEntries(numbers.map(([name, value]) => [name, Math.round(value * scale)])),
-  };
+function isForAll({ when }: GroupMember): boolean {
+  return when === undefined;
+}
+
+/** In whole numbers. The lines of all groups together are as many as they were. */
+function scaled(groups: readonly Group[], scale: number): Group[] {
+  let lines = 0;
+  return groups.map((group) => {
+    const before = Math.round(lines);
+    lines += group.lines * scale;
+    const numbers = Object.entries(group).filter(([, value]) => typeof value === 'number');
+    const whole = Object.fromEntries(numbers.map(([name, value]) => [name, Math.round(value * scale)]));
+    return { ...group, ...whole, lines: Math.round(lines) - before };
+  });
 }
 
 function costsOf(groups: readonly Group[], expectedOf = ({ expected }: Group) => expected) {

@@ -8,7 +8,7 @@ import { waitUntil } from '@sluice/shared/contract/priority';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
-import { hasBudget, modeOf } from '@sluice/shared/queue/budgets';
+import { hasBudget, modeOf, type Spender } from '@sluice/shared/queue/budgets';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { UsualOutputs } from '@sluice/shared/queue/usual-output';
@@ -18,6 +18,7 @@ import {
   type LimitedRequest,
   NO_ESTIMATE,
   type WorkspaceLimits,
+  whyNeverCovered,
 } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
@@ -54,6 +55,11 @@ interface Waiter {
 }
 
 type EstimatedJob = Pick<ChatJob, 'workspace' | 'route' | 'chain' | 'deadline'>;
+/** What a spent budget may change. */
+type RoutedJob = Pick<
+  ChatJob,
+  'workspace' | 'requestId' | 'model' | 'route' | 'chain' | 'onCrash' | 'insteadOf'
+>;
 
 export class Admission {
   readonly #waiters = new Map<string, Waiter>();
@@ -107,12 +113,22 @@ export class Admission {
     return isLimited(limits) ? this.#reserve(workspace, job, request) : undefined;
   }
 
-  /** Why the workspace may not send this request at any time. */
-  whyNever(workspace: WorkspaceRecord, job: EstimatedJob, request: ChatRequest): Refusal {
-    const estimates = this.#estimate(workspace.limits, job, request);
-    return (
-      this.#mayChoose(workspace, job, request) ?? (estimates instanceof GatewayError ? estimates : undefined)
-    );
+  /** Why the workspace may not send this request at any time, even while nothing of its budgets is spent. */
+  async whyNever(
+    workspace: WorkspaceRecord,
+    job: EstimatedJob & RoutedJob & Spender,
+    request: ChatRequest,
+  ): Promise<Refusal> {
+    const { limits } = workspace;
+    const spent: Budget[] = [];
+    for (;;) {
+      const estimates = this.#estimate(limits, job, request);
+      const refused = this.#mayChoose(workspace, job, request);
+      if (refused || estimates instanceof GatewayError) return refused ?? (estimates as GatewayError);
+      const answer = whyNeverCovered({ ...job, estimates, now: this.clock.now(), spent }, limits);
+      if (!answer) return undefined;
+      if (!(await this.#takeOtherRoute(job, answer, spent))) return answer.error;
+    }
   }
 
   #mayChoose(
@@ -273,7 +289,11 @@ export class Admission {
   }
 
   /** Whether a spent budget sends the request to another route. It is a request of that route from here on. */
-  async #takeOtherRoute(job: ChatJob, { spent: by }: { spent?: Budget }, spent: Budget[]): Promise<boolean> {
+  async #takeOtherRoute(
+    job: RoutedJob,
+    { spent: by }: { spent?: Budget },
+    spent: Budget[],
+  ): Promise<boolean> {
     if (!by || typeof by.when_spent !== 'object') return false;
     if (spent.some((each) => sameBudget(each, by))) return false;
     const alias = by.when_spent.route;

@@ -19,7 +19,7 @@ import {
   statusOf,
 } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
-import type { Expectations, Expected } from './expectations.js';
+import { type Expectations, NOTHING_EXPECTED } from './expectations.js';
 import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { lost, type RequestEnds } from './request-ends.js';
 import { writeReply } from './write-reply.js';
@@ -241,8 +241,6 @@ function readStatus(status: unknown): string {
   });
 }
 
-const NOTHING_EXPECTED: Expected = { place: null, at: null };
-
 export function present(request: BackgroundRequest, expected = NOTHING_EXPECTED): BackgroundRequestObject {
   const { id, model, begun, deadline, ended, head } = request;
   return {
@@ -255,6 +253,7 @@ export function present(request: BackgroundRequest, expected = NOTHING_EXPECTED)
     ended_at: ended === undefined ? null : seconds(ended),
     place: expected.place,
     expected_at: expected.at === null ? null : seconds(expected.at),
+    waits_for: expected.waitsFor,
     error_code: head?.error?.code ?? null,
   };
 }

@@ -18,7 +18,8 @@ const COLUMNS: Column<BackgroundRequestObject>[] = [
   { title: 'MODEL', cell: ({ model }) => model ?? '' },
   {
     title: 'STATUS',
-    cell: ({ status, error_code }) => (error_code === null ? status : `${status}, ${error_code}`),
+    cell: ({ status, error_code, waits_for }) =>
+      [status, error_code ?? waits_for].filter((each) => each !== null).join(', '),
   },
   { title: 'CREATED', cell: ({ created_at }) => momentOf(created_at) },
   { title: 'DEADLINE', cell: ({ deadline_at }) => momentOf(deadline_at) },

@@ -1,10 +1,10 @@
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, type Stats, statSync } from 'node:fs';
 import type { BatchQuote, BatchView, Workspace } from '@sluice/shared/admin-api';
 import { BATCH_ENDPOINTS, BATCH_STATUSES } from '@sluice/shared/contract/batch';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
-import { CliError, UsageError } from '../output/cli-error.js';
+import { CliError, SaidError, UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
@@ -74,7 +74,11 @@ const WINDOW_COLUMNS: Column<Row<'windows'>>[] = [
   {
     title: 'ENDS',
     cell: ({ ends_at, in_time }) =>
-      ends_at === null ? 'unknown' : `${momentOf(ends_at)}${in_time ? '' : ', too late'}`,
+      ends_at === null
+        ? in_time === false
+          ? 'fails'
+          : 'unknown'
+        : `${momentOf(ends_at)}${in_time ? '' : ', too late'}`,
   },
 ];
 const REFUSED_COLUMNS: Column<Row<'refused'>>[] = [
@@ -89,13 +93,18 @@ const REFUSED_COLUMNS: Column<Row<'refused'>>[] = [
 ];
 
 function quoteText(quote: BatchQuote, style: Cli['style']): string {
-  const { lines, lines_read, models, windows, errors, refused } = quote;
+  const { lines, lines_read, unpriced_lines: unpriced, models, windows, errors, refused } = quote;
   const read = lines_read < lines ? `, of which ${whole(lines_read)} were read` : '';
   const mistakes = errors?.data.map(
     ({ line, message }) => `${line === null ? '' : `line ${line}: `}${message}`,
   );
   return [
     `${whole(lines)} lines${read}`,
+    ...(unpriced > 0
+      ? [
+          `${whole(unpriced)} of ${whole(lines)} lines may go to a model without a known price: no cost below has that.`,
+        ]
+      : []),
     ...(mistakes ? [`The batch would fail:\n${mistakes.join('\n')}`] : []),
     ...(models.length > 0 ? [table(MODEL_COLUMNS, models, style)] : []),
     table(WINDOW_COLUMNS, windows, style),
@@ -112,11 +121,14 @@ async function workspaceOf({ admin }: Cli, named: string | undefined): Promise<s
 }
 
 function sizeOf(file: string): number {
+  let found: Stats;
   try {
-    return statSync(file).size;
+    found = statSync(file);
   } catch {
     throw new CliError(`cannot read ${file}`);
   }
+  if (found.isDirectory()) throw new CliError(`${file} is a folder`);
+  return found.size;
 }
 
 export function addBatchCommands(program: Command, cli: Cli): void {
@@ -149,6 +161,7 @@ export function addBatchCommands(program: Command, cli: Cli): void {
     const { endpoint } = options;
     const quote = await cli.admin.sendFile<BatchQuote>(place, { endpoint }, createReadStream(file), bytes);
     cli.show(quote, () => quoteText(quote, cli.style));
+    if (quote.errors) throw new SaidError('the batch would fail');
   });
 
   withExamples(

@@ -119,6 +119,9 @@ export const batchQuote = s.component('BatchQuote', {
   lines_read: s
     .whole()
     .about('Fewer than `lines`: the file took too long, and the rest is estimated by its bytes.'),
+  unpriced_lines: s
+    .whole()
+    .about('Lines that may go to a model without a known price. All costs leave that out, bounds too.'),
   input_tokens: s.whole(),
   output_tokens: s.whole(),
   models: s
@@ -135,16 +138,16 @@ export const batchQuote = s.component('BatchQuote', {
         ...costs,
       }),
     )
-    .about('Each line counts at the first entry of its chain.'),
+    .about('Each line counts at the first entry of its chain, and in a group at each member by its weight.'),
   windows: s.list(
     s.fields({
       completion_window: s.text(),
       by: s.choice('gateway', 'provider_batch').about('Who runs the lines.'),
       ...costs,
       ends_at: wholeOrNull.about(
-        'At the pace of today, in seconds. Null: the provider was not called lately.',
+        'At the pace of today, in seconds. Null: the provider was not called lately, or the batch would fail.',
       ),
-      in_time: s.orNull(s.flag),
+      in_time: s.orNull(s.flag).about('False also if the batch would fail for its `errors`.'),
     }),
   ),
   errors: s.orNull(lineMistakes).about('The batch would fail for these before anything is run.'),
@@ -154,6 +157,7 @@ export const batchQuote = s.component('BatchQuote', {
         code: s.text(),
         message: s.text(),
         param: textOrNull,
+        reason: s.text().about('As the log names it.'),
         lines: s.whole(),
         first_line: wholeOrNull.about('Null: it concerns the whole batch.'),
       }),

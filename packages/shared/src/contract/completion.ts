@@ -84,7 +84,12 @@ export const backgroundRequest = s.component('BackgroundRequest', {
   place: wholeOrNull.about(
     'How many requests are served before it, itself included. 0: it is being served. Null: it is over, or does not wait for a turn yet.',
   ),
-  expected_at: wholeOrNull.about('When it will most likely be answered.'),
+  expected_at: wholeOrNull.about(
+    'When it will most likely be answered. Null: it is over, or a provider’s own batch has it, and none or only shorter ones were seen.',
+  ),
+  waits_for: textOrNull.about(
+    'What keeps a request with a deadline from being called now, as the log names it: `provider_key_refused`.',
+  ),
   error_code: textOrNull,
 });
 export type BackgroundRequestObject = s.Infer<typeof backgroundRequest>;

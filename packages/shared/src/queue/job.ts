@@ -81,6 +81,10 @@ export interface Plan {
   marginMs?: number;
   /** How often it was put off after a call that failed. */
   tries?: number;
+  /** How often that was because the provider refused the key. */
+  refusedKeys?: number;
+  /** What it waits for, where that is not a better price: the end of this trouble. */
+  waitsFor?: AttemptOutcome;
   /** The provider has refused it at flex, or too often. */
   withoutFlex?: boolean;
   /** Nobody was there to go to the provider's batch API with it, or that did not answer it. */

@@ -15,6 +15,9 @@ const MOST_READ = 2_000;
 const MOST_CALLS = 128;
 const MOST_MODELS = 500;
 
+/** The provider's own batch API, in the place of a tier. */
+export const BATCH = 'batch';
+
 interface Calls {
   /** Of the calls that were answered. */
   ms: number[];
@@ -53,7 +56,7 @@ export class Lately {
     const { attempts, queueMs, served, acceptedAt, settledAt } = entry;
     for (const { provider, model, tier, outcome, ms, via } of attempts) {
       if (via && outcome === 'ok')
-        add(callsOf(this.#calls, `${provider} ${model} batch`).ms, settledAt - acceptedAt);
+        add(callsOf(this.#calls, `${provider} ${model} ${BATCH}`).ms, settledAt - acceptedAt);
       if (ms === undefined || ms === 0) continue;
       const calls = callsOf(this.#calls, `${provider} ${model} ${tier ?? ''}`);
       if (outcome === 'ok') add(calls.ms, ms);

@@ -215,6 +215,31 @@ export class WorkspaceLimits {
   }
 }
 
+/** Why a budget could not cover the request even while nothing of it is spent. The text is the same for all such requests. */
+export function whyNeverCovered(
+  request: Spender & Pick<LimitedRequest, 'estimates' | 'now' | 'spent'>,
+  limits: LimitsConfig,
+): Extract<Admitted, { as: 'refused' }> | undefined {
+  const { estimates, now, spent } = request;
+  const { budgetUsdPerMonth, budget = 'strict' } = limits;
+  const counter = countersOf(request, limits, now, spent).find(
+    (each) => estimates[each.budget.mode ?? 'strict'] > limitOf(each),
+  );
+  if (counter) {
+    const error = neverCovered(`The budget for ${budgetWords(counter.budget)},`, limitOf(counter));
+    return { as: 'refused', error, spent: counter.budget };
+  }
+  if (budgetUsdPerMonth === undefined || estimates[budget] <= toBudgetPicodollars(budgetUsdPerMonth))
+    return undefined;
+  const whole = toBudgetPicodollars(budgetUsdPerMonth);
+  return { as: 'refused', error: neverCovered('The monthly budget of this workspace', whole) };
+}
+
+function neverCovered(whose: string, whole: bigint): GatewayError {
+  const message = `${whose} does not cover the request, which may cost more than all of its ${formatUsd(whole)} USD.`;
+  return new GatewayError('budget_exceeded', message, { reason: 'budget_too_small' });
+}
+
 function refusal(
   lacks: string,
   state: readonly string[],

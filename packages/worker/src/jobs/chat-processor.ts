@@ -9,6 +9,7 @@
 
 import { createHash } from 'node:crypto';
 import { type ChatRequest, requestOf } from '@sluice/shared/chat';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
@@ -112,7 +113,7 @@ export class ChatProcessor {
   }
 
   async #process(progress: Progress, run: Run): Promise<Settlement | undefined> {
-    const { availability, calls, clock, settlements, fallback, fit, metrics, tracer } = this.parts;
+    const { availability, calls, clock, settlements, fallback, fit, logger, metrics, tracer } = this.parts;
     const { job } = progress;
     const entry = entryOf(job);
     const again = run.start > 1;
@@ -169,8 +170,11 @@ export class ChatProcessor {
           ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
           : (availability.blocked(entry.provider, entry.model, tier) ??
             (await calls.mayCall(entry, job, tier)));
-    if (blocked && job.plan && now + blocked.retryAfterMs < job.plan.urgentAt)
-      return this.#putOff(progress, run, now + blocked.retryAfterMs);
+    if (blocked && job.plan && now + blocked.retryAfterMs < job.plan.urgentAt) {
+      // The trouble that its own call met says more.
+      const why = job.plan.waitsFor ?? blocked.outcome;
+      return this.#putOff(progress, run, now + blocked.retryAfterMs, why);
+    }
     if (
       blocked?.outcome === 'cooldown' &&
       isUnrefused(job) &&
@@ -243,8 +247,16 @@ export class ChatProcessor {
       if (failure.outcome === 'unknown' && job.onCrash === 'fail')
         return settlements.failed(progress.job, connectionLost());
       const again = job.plan && this.parts.planner.whenAgain(progress, job.plan, entry, failure);
-      if (again !== undefined && (await this.#coverLost(progress, request, entry)))
-        return this.#putOff(progress, run, again);
+      if (again !== undefined && (await this.#coverLost(progress, request, entry))) {
+        const { requestId } = job;
+        const { provider } = entry;
+        const until = new Date(again).toISOString();
+        logger.info(
+          { requestId, provider, outcome: failure.outcome, until },
+          'a request waits for its provider',
+        );
+        return this.#putOff(progress, run, again, failure.outcome);
+      }
       const waitMs = waitBeforeRetry(call, failure);
       const runsAgain = failure.outcome === 'unknown' && timesUnknown(progress.job) < MAX_STARTS;
       const isLast = call >= (entry.retries ?? 0);
@@ -263,9 +275,10 @@ export class ChatProcessor {
   }
 
   /** A request that has time waits for this moment in its queue. */
-  async #putOff(progress: Progress, run: Run, until: number): Promise<undefined> {
+  async #putOff(progress: Progress, run: Run, until: number, why?: AttemptOutcome): Promise<undefined> {
     const { job } = progress;
     job.queuedAt = until;
+    if (job.plan) job.plan.waitsFor = why;
     this.parts.metrics.putOff(entryOf(job).provider, progress.tier);
     if (!(await this.parts.queue.postpone(job, run.token, until, usedBy(progress)))) throw new LockLost();
   }

@@ -7,7 +7,7 @@ import { batchApiOf } from '@sluice/shared/config/batch-api';
 import { isMeant } from '@sluice/shared/contract/chain';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
-import type { Lately } from '@sluice/shared/queue/lately';
+import { BATCH, type Lately } from '@sluice/shared/queue/lately';
 import { latestSafeStart } from '@sluice/shared/queue/plan';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -22,9 +22,7 @@ import type { ProviderFailure } from '../providers/types.js';
 import type { Progress } from './progress.js';
 
 export const FLEX = 'flex';
-/** The provider's own batch API. */
-export const BATCH = 'batch';
-/** What it promises. It is mostly sooner. */
+/** What the provider's own batch API promises. It is mostly sooner. */
 const UNKNOWN_BATCH_MS = 24 * 3_600_000;
 /** Flex calls are slow, and are given this time where there is as much. */
 const FLEX_LIMIT_MS = 15 * 60_000;
@@ -39,6 +37,8 @@ const MANY_TRIES = 20;
 const LONGEST_LATER_MS = 60 * 60_000;
 /** A request is put off so often at most. There is time for that in two days. */
 const MOST_TRIES = 80;
+/** A refused key may be replaced. With the waits between them, so many tries take about four hours. */
+const KEY_TRIES = 14;
 /**
  * Trouble that may be over later, and how often a request meets it before it is the request's own: a call that was not answered
  * in time may cost money.
@@ -108,10 +108,12 @@ export class Planner {
       plan.withoutFlex = true;
       return now;
     }
-    if (!isBusy && !isPassing(failure.outcome, job, tier)) return undefined;
+    if (!isBusy && !isPassing(failure.outcome, job, plan, tier)) return undefined;
     if (now >= plan.urgentAt) return tier === FLEX ? now : undefined;
     const tries = (plan.tries ?? 0) + 1;
     plan.tries = tries;
+    const isKey = failure.outcome === 'auth';
+    if (isKey) plan.refusedKeys = (plan.refusedKeys ?? 0) + 1;
     if (tries > MOST_TRIES) {
       if (tier !== FLEX) return undefined;
       plan.withoutFlex = true;
@@ -119,7 +121,7 @@ export class Planner {
     }
     const refused = tier === FLEX ? this.parts.lately.refusedShare(entry, FLEX) : 0;
     const grown = FIRST_PUT_OFF_MS * 2 ** (tries - 1) * (1 + 4 * refused);
-    const longestMs = tries > MANY_TRIES ? LONGEST_LATER_MS : LONGEST_PUT_OFF_MS;
+    const longestMs = isKey || tries > MANY_TRIES ? LONGEST_LATER_MS : LONGEST_PUT_OFF_MS;
     const waitMs = Math.min(longestMs, Math.max(grown, failure.retryAfterMs ?? 0));
     // Requests that were refused together do not come back together.
     return Math.min(now + waitMs * (0.75 + Math.random() / 2), Math.max(now, plan.urgentAt), job.deadline);
@@ -183,11 +185,18 @@ export class Planner {
 }
 
 /** Whether the request is tried there again for this trouble. At the standard tier another entry is tried first. */
-function isPassing(outcome: string, { chain, entry, attempts }: ChatJob, tier: string | undefined): boolean {
+function isPassing(
+  outcome: string,
+  { chain, entry, attempts }: ChatJob,
+  { refusedKeys = 0 }: Plan,
+  tier: string | undefined,
+): boolean {
+  const hasNext = chain.slice(entry + 1).some((each) => isMeant(each, attempts));
+  // The key is the same at every tier. A pool has several, and one try calls with each of them.
+  if (outcome === 'auth') return !hasNext && refusedKeys < KEY_TRIES;
   const most = TROUBLE[outcome];
   if (most === undefined) return false;
   if (tier === FLEX) return true;
-  const hasNext = chain.slice(entry + 1).some((each) => isMeant(each, attempts));
   return !hasNext && attempts.filter((each) => each.outcome === outcome).length < most;
 }
 

@@ -65,11 +65,17 @@ export function QuoteForm({ workspaces }: { workspaces: readonly string[] }) {
 
 function Quote({ quote }: { quote: BatchQuote }) {
   const { lines, input_tokens: input, output_tokens: output, windows, errors, refused } = quote;
+  const { unpriced_lines: unpriced } = quote;
   return (
     <>
       <p>
         {counted(lines, 'line')}, {count(input)} tokens in, about {count(output)} out.
       </p>
+      {unpriced > 0 && (
+        <Notice tone="warn">
+          {counted(unpriced, 'line')} may go to a model without a known price: no cost below has that.
+        </Notice>
+      )}
       {errors && (
         <Notice tone="bad">
           The batch would fail:{' '}

@@ -5,6 +5,8 @@ local function countPlanned(log, spentKey, month)
   -- Else its job would be remembered until its latest safe start.
   redis.call('ZREM', queue .. 'urgent', jobId)
   local entry = cjson.decode(log)
+  -- A request that was refused before any call had no deadline to meet.
+  if settler == 'refuser' and #entry.attempts == 0 then return end
   local plan, served = entry.plan, entry.served
   local field = month .. ':planned:'
   local isMissed = served and entry.settledAt > plan.deadline or not served and entry.reason == 'deadline'
