@@ -94,13 +94,20 @@ test.serial('a Redis that is full, frozen or gone does not keep a scrape from be
 
   // Whatever is asked meanwhile would not be answered if it waited for Redis.
   process.kill(redisServer.pid, 'SIGSTOP');
-  const frozen = await scrape(api);
-  t.is(sumOf(frozen, 'gateway_redis_up'), 0, 'frozen');
-  t.is(sumOf(frozen, 'gateway_queue_jobs'), undefined, 'no old number is shown');
-  t.is(sumOf(frozen, 'gateway_ledger_cost_usd_total'), undefined, 'a counter is left out rather than reset');
-  t.true((sumOf(frozen, 'gateway_http_requests_total', { code: 'ok' }) ?? 0) > 0);
-  await scrape(worker);
-  process.kill(redisServer.pid, 'SIGCONT');
+  try {
+    const frozen = await scrape(api);
+    t.is(sumOf(frozen, 'gateway_redis_up'), 0, 'frozen');
+    t.is(sumOf(frozen, 'gateway_queue_jobs'), undefined, 'no old number is shown');
+    t.is(
+      sumOf(frozen, 'gateway_ledger_cost_usd_total'),
+      undefined,
+      'a counter is left out rather than reset',
+    );
+    t.true((sumOf(frozen, 'gateway_http_requests_total', { code: 'ok' }) ?? 0) > 0);
+    await scrape(worker);
+  } finally {
+    process.kill(redisServer.pid, 'SIGCONT');
+  }
   await until('Redis answers again', async () => (await redisUp()) === 1);
 
   const port = Number(new URL(redisServer.url).port);

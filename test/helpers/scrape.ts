@@ -6,10 +6,22 @@ export interface Sample {
 }
 
 export async function scrape({ metricsUrl }: { metricsUrl: string }): Promise<Sample[]> {
-  // By a connection of its own: a kept one may be closed by the other side while this process stops for a while.
-  const response = await fetch(`${metricsUrl}/metrics`, { headers: { connection: 'close' } });
+  const response = await ask(`${metricsUrl}/metrics`);
   if (response.status !== 200) throw new Error(`${metricsUrl}/metrics: ${response.status}`);
   return parseSamples(await response.text());
+}
+
+/**
+ * By a connection of its own: a kept one may be closed by the other side while this process stands still for a while. A new one
+ * may be closed for the same reason before its question was sent, so it is asked twice.
+ */
+async function ask(url: string): Promise<Response> {
+  const headers = { connection: 'close' };
+  try {
+    return await fetch(url, { headers });
+  } catch {
+    return await fetch(url, { headers });
+  }
 }
 
 export function parseSamples(text: string): Sample[] {
