@@ -1,10 +1,10 @@
 /**
  * The replies to this api process: one Redis Stream. Its connection does nothing else.
  *
- * The stream is always read from its beginning, and entries that were read are deleted. So nothing depends on the ids of
- * the entries. Redis makes ids from its clock, and after a failover to a replica whose clock is behind, new ids are lower
- * than old ones. A deletion is sent only on the connection that read the entries. When that connection is lost, the entries
- * are read again.
+ * Entries that were read are deleted together, and soon. Until then the stream is read on from the last of them, and after
+ * that from its beginning. So nothing depends on the ids of the entries for long. Redis makes ids from its clock, and after
+ * a failover to a replica whose clock is behind, new ids are lower than old ones. A deletion is sent only on the connection
+ * that read the entries. When that connection is lost, the entries are read again.
  */
 
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
@@ -16,6 +16,8 @@ import type { Redis } from 'ioredis';
 const BATCH = { least: 2, most: 256 };
 /** After a batch with this many bytes, the next batch is as small as possible. */
 const LARGE_BATCH_BYTES = 1024 * 1024;
+/** Deleting each entry by itself would cost every request a command. As soon as one bound is reached, all are deleted. */
+const UNDELETED = { most: 64, bytes: 256 * 1024, ms: 1_000 };
 const RETRY_MS = 100;
 
 export class Inbox {
@@ -41,22 +43,30 @@ export class Inbox {
    */
   async read(blocking: Redis, handle: (message: InboxMessage) => void): Promise<void> {
     let handled: string[] = [];
+    let bytes = 0;
+    let deleteAt = 0;
     while (this.#open) {
       try {
         const asked = performance.now();
+        const isDue = handled.length >= UNDELETED.most || bytes >= UNDELETED.bytes || asked >= deleteAt;
+        const last = isDue ? undefined : handled.at(-1);
+        const blockMs = last ? Math.ceil(deleteAt - asked) : BLOCK_MS;
         const [deleted, streams] = await Promise.all([
-          handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
-          blocking.xread('COUNT', this.#batch, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, '0-0'),
+          !last && handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
+          blocking.xread('COUNT', this.#batch, 'BLOCK', blockMs, 'STREAMS', this.#key, last ?? '0-0'),
         ]);
-        const entries = streams?.[0]?.[1] ?? [];
         if (deleted === 'refused') throw new Error('what was read is still there');
-        handled = entries.map(([entryId]) => entryId);
-        for (const [, fields] of entries) {
+        if (!last) [handled, bytes, deleteAt] = [[], 0, performance.now() + UNDELETED.ms];
+        const entries = streams?.[0]?.[1] ?? [];
+        const read = bytesOf(entries);
+        bytes += read;
+        for (const [entryId, fields] of entries) {
+          handled.push(entryId);
           const message = readInboxMessage(fields);
           if (message) handle(message);
         }
-        if (entries.length < this.#batch) this.#caughtUpAt = asked;
-        this.#batch = nextBatch(this.#batch, entries);
+        if (!last && entries.length < this.#batch) this.#caughtUpAt = asked;
+        this.#batch = nextBatch(this.#batch, entries.length, read);
       } catch {
         // Redis is away or refuses to write. There are no new replies then.
         handled = [];
@@ -77,9 +87,13 @@ export class Inbox {
 }
 
 /** Grows while batches are full and small. */
-function nextBatch(batch: number, entries: readonly [id: string, fields: string[]][]): number {
+function nextBatch(batch: number, entries: number, bytes: number): number {
+  if (bytes > LARGE_BATCH_BYTES) return BATCH.least;
+  return entries < batch ? batch : Math.min(2 * batch, BATCH.most);
+}
+
+function bytesOf(entries: readonly [id: string, fields: string[]][]): number {
   let bytes = 0;
   for (const [, fields] of entries) for (const field of fields) bytes += field.length;
-  if (bytes > LARGE_BATCH_BYTES) return BATCH.least;
-  return entries.length < batch ? batch : Math.min(2 * batch, BATCH.most);
+  return bytes;
 }

@@ -120,7 +120,7 @@ export interface ShardNames {
   queueKey(provider: string, key: string): string;
   /** The latest moment of the cell's time, and what Redis' clock said then. All users of deploy/redis may write it. */
   clock: string;
-  /** Replies to one api process, deleted as they are read. */
+  /** Replies to one api process, deleted soon after they are read. */
   inbox(api: string): string;
   /** The mark of a settled request: a number of the run that settled it. It outlives the request's job, and expires. */
   settled(requestId: string): string;
