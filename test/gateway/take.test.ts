@@ -34,7 +34,9 @@ function workerOf({ names }: Cell, redis = bench.redis) {
     lockDuration: LOCK_MS,
     concurrency: 8,
   };
-  return chatBackend(redis, { names, keptAnswerBytes: 1_000_000 })('openai', options);
+  const backend = chatBackend(redis, { names, keptAnswerBytes: 1_000_000 })('openai', options);
+  backend.on('error', () => {});
+  return backend;
 }
 
 const next = async (worker: ReturnType<typeof workerOf>, token: string) =>
