@@ -1,7 +1,10 @@
 /** A quote: what a batch would cost and what would become of it, without running anything. */
+
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type PaceParts, paceOf } from '@sluice/api/batches/quote-pace';
 import type { BatchQuote, BatchView } from '@sluice/shared/admin-api';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { toFile } from 'openai';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
@@ -374,4 +377,20 @@ test.serial('what batches cost lies within their quotes', async (t) => {
   t.true(measured.every(fits), JSON.stringify(measured.filter((each) => !fits(each))));
   const { body } = await adminOf(gateway)('GET', '/batches');
   t.true((body.data as BatchView[]).length >= 12);
+});
+
+test('a member of a group that gets no line takes no time', async (t) => {
+  const looked = { waiting: 0, prioritized: 0, active: 0, concurrency: 8 };
+  const parts = {
+    lately: { refresh: async () => {}, meanMs: () => 100 },
+    queue: { look: async () => looked },
+    providers: new Map([['own', { limits: { tokensPerMinute: 1_000, models: [] } }]]),
+    linesInFlight: 8,
+  } as unknown as PaceParts;
+  const line = { provider: 'own', model: 'gpt-4o' };
+  const lines = { ...line, lines: 3, input: 300, output: 300 };
+  const none = { ...line, model: 'gpt-4o-mini', lines: 0, input: 0, output: 0 };
+  const ms = await paceOf(parts, {} as LimitsConfig, [lines], []);
+  t.true(ms !== undefined && ms > 0);
+  t.is(await paceOf(parts, {} as LimitsConfig, [lines, none], []), ms);
 });

@@ -143,9 +143,9 @@ test('a provider that has answered nothing gets a bounded number of calls', asyn
   const key = (name: string) => names.queueKey('openai', name);
   await bench.redis.rpush(key('active'), ...Array.from({ length: 999 }, (_, i) => `call-${i}`));
   const adjust = async (succeeded: number) => {
-    await queue.adjustConcurrency('openai', { succeeded: 0, overloaded: 0, late: 0, lateMs: 0 });
+    await queue.adjustConcurrency('openai', { succeeded: 0, overloaded: 0 });
     await bench.redis.hset(key('auto'), { changed: 0, usedSince: 0 });
-    return (await queue.adjustConcurrency('openai', { succeeded, overloaded: 0, late: 0, lateMs: 0 })).limit;
+    return (await queue.adjustConcurrency('openai', { succeeded, overloaded: 0 })).limit;
   };
   let limit = 0;
   for (let i = 0; i < 12; i++) limit = await adjust(0);
@@ -153,25 +153,6 @@ test('a provider that has answered nothing gets a bounded number of calls', asyn
   t.is(await adjust(1), 384);
   t.is(await adjust(0), 384);
   t.is(await bench.redis.hget(key('auto'), 'changed'), '0', 'it is left alone');
-});
-
-test('calls that wait in vain, if they are many, lower the number to what is answered in that time', async (t) => {
-  const { names, queue } = await bench.cell();
-  const key = names.queueKey('openai', 'auto');
-  const lateMs = 10_000;
-  const end = async (succeeded: number, late: number) => {
-    const { limit } = await queue.adjustConcurrency('openai', { succeeded, overloaded: 0, late, lateMs });
-    return limit;
-  };
-  await end(0, 0);
-  await bench.redis.hset(key, { limit: 50, changed: Date.now() - 2 * lateMs });
-  t.is(await end(0, 10), 50, 'nothing was answered: that is an outage');
-  t.is(await end(80, 9), 50, 'they are few');
-  const limit = await end(0, 1);
-  t.true(limit > 35 && limit <= 40, `${limit}: 80 were answered in twice the time`);
-  t.is(await bench.redis.hget(key, 'why'), 'late');
-  await bench.redis.hset(key, 'changed', Date.now() - lateMs / 2);
-  t.is(await end(2, 40), limit, 'they began before the change');
 });
 
 test.serial('the limit grows while calls are asked for, and what is set stays', async (t) => {

@@ -40,6 +40,8 @@ export async function paceOf(
   await lately.refresh();
   for (const group of groups) {
     const { provider, model, lines } = group;
+    // A member of a group that gets less than half a line.
+    if (lines === 0) continue;
     const config = providers.get(provider);
     const latencyMs = lately.meanMs({ provider, model });
     if (!config || latencyMs === undefined) return undefined;

@@ -32,7 +32,6 @@ import {
   type Attempt,
   type ChainEntry,
   type ChatJob,
-  isUnrefused,
   MAX_STARTS,
   providerOf,
   type ReplyHead,
@@ -303,8 +302,7 @@ export class Dispatcher {
     const { availability, congestion } = this.parts;
     const { provider, model } = job.chain[job.entry] as ChainEntry;
     const blocked = availability.blocked(provider, model, tier);
-    if (isUnrefused(job, job.entry)) return blocked?.outcome === 'cooldown' ? undefined : blocked;
-    if (blocked) return blocked;
+    if (blocked || isUnrefused(job, job.entry)) return blocked;
     return congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined;
   }
 
@@ -572,6 +570,11 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
       { provider, model, outcome, startMs: Math.max(0, Math.round(now - job.acceptedAt)) },
     ],
   };
+}
+
+/** Its caller was promised a turn, and no other entry is left for it. */
+function isUnrefused({ isPromised, chain }: ChatJob, entry: number): boolean {
+  return isPromised === true && entry === chain.length - 1;
 }
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {

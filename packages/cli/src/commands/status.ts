@@ -111,7 +111,6 @@ const CONCURRENCY_CHANGES: Record<ConcurrencyReason, string> = {
   demand: 'raised, because no call was refused and more waited',
   refused: 'lowered, because the provider said that too many ran at a time',
   overloaded: 'lowered, because the provider had no capacity',
-  late: 'lowered, because too many calls timed out',
 };
 const LIMIT_CHANGES: Record<FoundReason, string> = {
   demand: 'raised, because calls went well and more waited',

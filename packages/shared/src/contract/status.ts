@@ -5,7 +5,7 @@ import { LIMIT_TYPES } from './provider-info.js';
 import * as s from './structs.js';
 
 /** Why a number of calls at a time that nobody has set was changed. */
-export const CONCURRENCY_REASONS = ['start', 'demand', 'refused', 'overloaded', 'late'] as const;
+export const CONCURRENCY_REASONS = ['start', 'demand', 'refused', 'overloaded'] as const;
 export type ConcurrencyReason = (typeof CONCURRENCY_REASONS)[number];
 
 /** Why a limit per minute that nobody has set or announced was changed. */

@@ -199,11 +199,6 @@ export const WAIT_GRACE_MS = 1_000;
 /** A request during which so many workers died is not given to another one. */
 export const MAX_STARTS = 2;
 
-/** Its caller was promised a turn, and no other entry is left for it. */
-export function isUnrefused({ isPromised, chain, entry }: ChatJob, at = entry): boolean {
-  return isPromised === true && at === chain.length - 1;
-}
-
 /**
  * When a worker dies, nobody can ask it whether it has called. So a start counts from when the job is taken, which takes no
  * command more. A request that was never sent may then look like a lost call. Where that would cost the caller the answer or a

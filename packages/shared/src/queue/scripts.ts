@@ -235,17 +235,10 @@ export const waitAgainScript = load<
     isCrowded: 1 | '';
   }
 >('wait-again');
-/** What has become of calls whose number at a time is found. `late`: they waited in vain, for so many ms. */
-export interface FoundCalls {
-  succeeded: number;
-  overloaded: number;
-  late: number;
-  lateMs: number;
-}
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  FoundCalls & { most: number }
+  { succeeded: number; overloaded: number; most: number }
 >('adjust-concurrency');
 export const learnRateScript = load<
   [found: string, news: 'new' | 'stuck' | ''],

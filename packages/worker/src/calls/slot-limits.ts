@@ -19,8 +19,6 @@ interface Seen {
   begun: number;
   succeeded: number;
   overloaded: number;
-  late: number;
-  lateMs: number;
   /** What Redis said last. */
   limit: number;
   isInUse: boolean;
@@ -47,18 +45,12 @@ export class SlotLimits {
     this.#of(provider).begun++;
   }
 
-  /**
-   * A call has ended after so many ms. One that the provider refused for want of slots is counted by the script that puts its job
-   * back. `late`: it waited in vain.
-   */
-  ended(provider: string, outcome: string, ms = 0): void {
+  /** A call has ended. One that the provider refused for want of slots is counted by the script that puts its job back. */
+  ended(provider: string, outcome: string): void {
     const seen = this.#of(provider);
     if (outcome === 'ok') seen.succeeded++;
     else if (outcome === 'overloaded') seen.overloaded++;
-    else if (outcome === 'late') {
-      seen.late++;
-      seen.lateMs = ms;
-    } else return;
+    else return;
     const isNews = seen.overloaded > 0 || (seen.isInUse && seen.succeeded >= seen.limit / 2);
     if (!isNews || performance.now() - seen.toldAt < SOONEST_MS) return;
     this.#adjust(provider).then(
@@ -95,19 +87,15 @@ export class SlotLimits {
 
   async #adjust(provider: string): Promise<void> {
     const seen = this.#of(provider);
-    const { succeeded, overloaded, late, lateMs } = seen;
-    const calls = { succeeded, overloaded, late, lateMs };
-    Object.assign(seen, { begun: 0, succeeded: 0, overloaded: 0, late: 0, toldAt: performance.now() });
-    Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, calls));
+    const { succeeded, overloaded } = seen;
+    Object.assign(seen, { begun: 0, succeeded: 0, overloaded: 0, toldAt: performance.now() });
+    Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, { succeeded, overloaded }));
   }
 
   #of(provider: string): Seen {
     const known = this.#seen.get(provider);
     if (known) return known;
-    const seen: Seen = {
-      ...{ begun: 0, succeeded: 0, overloaded: 0, late: 0, lateMs: 0 },
-      ...{ limit: 1, isInUse: false, toldAt: 0 },
-    };
+    const seen: Seen = { begun: 0, succeeded: 0, overloaded: 0, limit: 1, isInUse: false, toldAt: 0 };
     this.#seen.set(provider, seen);
     return seen;
   }

@@ -21,7 +21,6 @@ import {
   type ChatJob,
   countsAtCall,
   isResumed,
-  isUnrefused,
   MAX_STARTS,
   type Plan,
   WAIT_GRACE_MS,
@@ -175,12 +174,6 @@ export class ChatProcessor {
       const why = job.plan.waitsFor ?? blocked.outcome;
       return this.#putOff(progress, run, now + blocked.retryAfterMs, why);
     }
-    if (
-      blocked?.outcome === 'cooldown' &&
-      isUnrefused(job) &&
-      (await fallback.waitAgain(progress, entry, 'limit', blocked.retryAfterMs))
-    )
-      return undefined;
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));

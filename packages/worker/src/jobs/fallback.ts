@@ -9,7 +9,7 @@ import type { Availability, Blocked } from '@sluice/shared/providers/availabilit
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import { type ChainEntry, type ChatJob, isUnrefused } from '@sluice/shared/queue/job';
+import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -187,7 +187,8 @@ export class Fallback {
     const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
-    const until = isUnrefused(job, entry) ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
+    const isUnrefused = job.isPromised && entry === job.chain.length - 1;
+    const until = isUnrefused ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
     const next = toNext(job, entry, queuedAt, until);
     const { requestId } = job;
     const onRefused = (error: unknown) =>

@@ -10,13 +10,7 @@ import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Learned } from '@sluice/shared/queue/found-rates';
-import {
-  type Attempt,
-  type ChainEntry,
-  type ChatJob,
-  isResumed,
-  isUnrefused,
-} from '@sluice/shared/queue/job';
+import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
 import { amountsOf, estimateOf, type KeyBlock } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
@@ -189,6 +183,7 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
+    if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
     const isCrowded =
       isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);
     const learned =
@@ -221,11 +216,6 @@ export class ProviderCalls {
       failure?.outcome === 'cancelled' ||
       failure?.outcome === 'internal_error' ||
       (failure?.outcome === 'timeout' && (silences !== undefined || timeoutMs < limitMs));
-    const { firstTokenMs, ms } = result;
-    const isLate =
-      failure?.outcome === 'timeout' || (failure?.outcome === 'stalled' && firstTokenMs === undefined);
-    const outcome = isLate && !inconclusive ? 'late' : (failure?.outcome ?? 'ok');
-    if (isAuto) this.parts.slots.ended(entry.provider, outcome, ms);
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
@@ -245,13 +235,8 @@ export class ProviderCalls {
       if (words !== undefined) attempt.said = words;
     }
     addAttempt(progress, attempt, logger);
-    const isAwaited =
-      failure?.coolDown === 'model' &&
-      nextKey === undefined &&
-      isUnrefused(job) &&
-      mayWaitAgain(job, request);
     if (isCrowded) result.waitsFor = 'slot';
-    else if (isLimited || isAwaited) result.waitsFor = 'limit';
+    else if (isLimited) result.waitsFor = 'limit';
     else if (nextKey === WAIT_FOR_KEY) result.waitsFor = 'key';
     return nextKey && nextKey !== WAIT_FOR_KEY ? { ...result, nextKey } : result;
   }

@@ -64,7 +64,7 @@ const AT_A_TIME =
   /concurren|simultaneous|in parallel|parallel requests|in[- ]flight|too many (?:active|open|ongoing|running|pending) requests/i;
 /** Words about an amount in a time, and a quota. */
 const IN_A_TIME =
-  /per[- ]?(?:second|min|minute|hour|day|week|month)|\b(?:[RT]P[SMHDW]|[IO]TPM)\b|\brequests? rate limit|quota|\btokens?\b|\bdaily\b|\bmonthly\b/i;
+  /per[- ]?(?:second|min|minute|hour|day|week|month)|\b(?:[RT]P[SMHDW]|[IO]TPM)\b|quota|\btokens?\b|\bdaily\b|\bmonthly\b/i;
 const RATE_HEADER = /^(?:x-ratelimit-|anthropic-ratelimit-)/;
 
 /**

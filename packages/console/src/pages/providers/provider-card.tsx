@@ -133,7 +133,6 @@ const CONCURRENCY_CHANGES = {
   demand: 'raised, because no call was refused and more were asked for,',
   refused: 'lowered, because the provider said that too many ran at a time,',
   overloaded: 'lowered, because the provider had no capacity,',
-  late: 'lowered, because too many calls timed out,',
 } as const;
 
 const LIMIT_CHANGES = {

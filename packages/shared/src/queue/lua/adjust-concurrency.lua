@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well, how many the provider
--- had no capacity for, and how many waited for it in vain, and for how long, since it last told. Returns the limit, and 1 when it is in use.
+-- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well, and how many the provider
+-- had no capacity for, since it last told. Returns the limit, and 1 when it is in use.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/auto.lua
 -- KEYS: queue
--- ARGV: succeeded, overloaded, late, lateMs, most
+-- ARGV: succeeded, overloaded, most
 
 -- A provider without capacity gets a tenth less, and no more often than this.
 local OVERLOADED_EVERY_MS = 1000
@@ -13,9 +13,6 @@ local OVERLOADED_EVERY_MS = 1000
 local LARGE = 64
 -- It is not known whether a provider that has answered nothing takes more than so many.
 local MOST_UNANSWERED = 256
--- A provider that answers one call after another refuses none: they wait there, until their time is over. It gets as many as
--- it has answered in that time when so large a part of the calls is lost in this way, but no less than an eighth at once.
-local TOO_LATE = 0.2
 -- Batches leave a part of the slots to callers who wait. So a limit is in use when this part of it is.
 local IN_USE = 0.7
 
@@ -25,7 +22,7 @@ local active = tonumber(redis.call('HGET', queue .. 'leases', 'active') or redis
 local isInUse = active >= math.max(1, math.floor(IN_USE * auto.limit))
 if auto.usedSince and not isInUse then redis.call('HDEL', queue .. 'auto', 'usedSince') end
 -- Every worker tells each second, mostly that nothing has happened.
-if not (auto.isNew or isInUse) and succeeded == '0' and overloaded == '0' and late == '0' and auto.limit <= most
+if not (auto.isNew or isInUse) and succeeded == '0' and overloaded == '0' and auto.limit <= most
   and tonumber(redis.call('HGET', queue .. 'meta', 'concurrency') or 0) == auto.limit then
   return {auto.limit, 0}
 end
@@ -35,10 +32,6 @@ local now = readClock()
 if auto.changed > now then auto.changed = now end
 if auto.refused > now then auto.refused = now end
 auto.ok = auto.ok + tonumber(succeeded)
-local since = now - auto.changed
--- Calls that began before the last change say nothing about it.
-local isLate = late ~= '0' and since > tonumber(lateMs)
-if isLate then auto.late = auto.late + tonumber(late) end
 if auto.isNew then auto.why, auto.changed = 'start', now end
 
 if isInUse and not auto.usedSince then
@@ -47,7 +40,7 @@ if isInUse and not auto.usedSince then
 end
 local isRaised = false
 local function raise(by)
-  auto.limit, auto.ok, auto.late, auto.changed, auto.why = math.min(most, auto.limit + by), 0, 0, now, 'demand'
+  auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
   isRaised = by > 0
 end
 
@@ -57,8 +50,6 @@ elseif tonumber(overloaded) > 0 then
   if now - auto.refused >= OVERLOADED_EVERY_MS then
     lower(auto, math.min(auto.limit - 1, math.floor(0.9 * auto.limit)), 'overloaded', now)
   end
-elseif isLate and auto.ok > 0 and auto.late >= TOO_LATE * math.max(auto.limit, auto.ok + auto.late) then
-  lower(auto, math.floor(math.max(auto.limit / 8, auto.ok * tonumber(lateMs) / since)), 'late', now)
 elseif isInUse and auto.limit < most then
   local held, calm = now - math.max(auto.changed, math.min(auto.usedSince, now)), now - auto.refused
   if auto.step == 0 then

@@ -2,7 +2,7 @@
 -- Finds how many calls or tokens of a model pass in a minute, where the provider tells it in no header (queue/found-rates.ts).
 -- `limits` has what was found: `limit`, 0 while it is not known; `top`, what a refusal has named; `changed`, `refused` and `why`;
 -- `gap`, how long it is left alone after a refusal; `step`, how often it was raised since; `hold`, for how long the last refusal
--- stopped all calls; `ahead`, what was under way then; `first`, when it was refused first, and `times`, how often while it is not known; `since`, when it was found. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
+-- stopped all calls; `ahead`, what was under way then; `since`, when it was found. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
 --
 -- `refused` is '' when a worker looks whether the limit may be raised. Returns what is known, and `new` when
 -- the limit was just found, or `stuck` when nothing has passed for long.
@@ -18,12 +18,6 @@ local WINDOW_TTL_MS = 125000
 local FILLED = 0.98
 -- A limit that nobody named is taken from what passed between two refusals. Less than so many calls say nothing.
 local ENOUGH = 16
--- A low one refuses too often for that. After so many refusals it is taken from what passed since the first one, when that is so
--- many calls in so many ms. Calls that were under way then have arrived or been refused two seconds later.
-local OFTEN = 3
-local SOME = 3
-local SOME_MS = 3000
-local ARRIVAL_MS = 2000
 -- A limit that a refusal has named is taken for so much of it at least. One refusal in so many calls does not lower it: machines
 -- and networks delay some calls, and others then come too close behind them.
 local LEAST_OF_NAMED = 0.125
@@ -61,12 +55,12 @@ local function keep()
   return {kept, isNew and 'new' or isStuck and 'stuck' or ''}
 end
 
-local function usedSince(moment, upTo)
-  local sum, first, last = 0, math.floor(moment / SLOT_MS), math.floor((upTo or math.huge) / SLOT_MS)
+local function usedSince(moment)
+  local sum, first = 0, math.floor(moment / SLOT_MS)
   local slots = redis.call('HGETALL', window)
   for i = 1, #slots, 2 do
     local slot = tonumber(slots[i])
-    if slot and slot > first and slot <= last then sum = sum + tonumber(slots[i + 1]) end
+    if slot and slot > first then sum = sum + tonumber(slots[i + 1]) end
   end
   return sum
 end
@@ -89,14 +83,13 @@ if refused == '' then return raise() end
 local top = tonumber(named) and math.max(1, math.floor(FILLED * tonumber(named)))
 if not found then
   if not text and #redis.call('HVALS', limits) >= tonumber(most) then return {'', ''} end
-  found = {limit = 0, first = now, times = 0, changed = now, refused = 0, why = 'refused', gap = FIRST_GAP_MS, step = 0, hold = 0}
+  found = {limit = 0, changed = now, refused = 0, why = 'refused', gap = FIRST_GAP_MS, step = 0, hold = 0}
 end
 -- A call that was sent before the last change, or that nobody counted, says nothing about it.
 local saysNothing = found.limit > 0 and (tonumber(sentAt) < found.changed or isCounted == '')
 if saysNothing and (not top or top == found.top) then return {text, ''} end
 
 local before, passed = found.limit, 0
-if before == 0 then found.times = found.times + 1 end
 if top and top ~= found.top then
   found.top, found.limit = top, top
 elseif found.refused > 0 then
@@ -104,11 +97,6 @@ elseif found.refused > 0 then
   -- Without the refused call itself, and those that were under way at the refusal before.
   passed = usedSince(now - elapsed) - amount - (elapsed < MINUTE_MS and found.ahead or 0)
   local perMinute = passed >= ENOUGH * amount and passed * MINUTE_MS / math.max(1000, elapsed)
-  if before == 0 and not perMinute then
-    local longer = math.min(MINUTE_MS, now - found.first - ARRIVAL_MS)
-    local all = usedSince(now - longer, now)
-    perMinute = found.times >= OFTEN and longer >= SOME_MS and all >= SOME * amount and all * MINUTE_MS / longer
-  end
   if before == 0 and perMinute then
     found.limit = math.max(1, math.floor(FILLED * perMinute))
   elseif before > 0 and passed > 0 then
