@@ -379,18 +379,28 @@ test.serial('what batches cost lies within their quotes', async (t) => {
   t.true((body.data as BatchView[]).length >= 12);
 });
 
-test('a member of a group that gets no line takes no time', async (t) => {
+test('models of one provider share its slots and limits, and a member of a group without a line takes no time', async (t) => {
   const looked = { waiting: 0, prioritized: 0, active: 0, concurrency: 8 };
+  const limited = { limits: { tokensPerMinute: 1_000, models: [] } };
   const parts = {
     lately: { refresh: async () => {}, meanMs: () => 100 },
     queue: { look: async () => looked },
-    providers: new Map([['own', { limits: { tokensPerMinute: 1_000, models: [] } }]]),
+    providers: new Map([
+      ['own', limited],
+      ['other', limited],
+    ]),
     linesInFlight: 8,
   } as unknown as PaceParts;
-  const line = { provider: 'own', model: 'gpt-4o' };
-  const lines = { ...line, lines: 3, input: 300, output: 300 };
-  const none = { ...line, model: 'gpt-4o-mini', lines: 0, input: 0, output: 0 };
-  const ms = await paceOf(parts, {} as LimitsConfig, [lines], []);
-  t.true(ms !== undefined && ms > 0);
-  t.is(await paceOf(parts, {} as LimitsConfig, [lines, none], []), ms);
+  const lines = (provider: string, model: string, count = 3) => ({
+    ...{ provider, model, lines: count, input: 100 * count, output: 100 * count },
+  });
+  const pace = (...groups: ReturnType<typeof lines>[]) => paceOf(parts, {} as LimitsConfig, groups, []);
+  const alone = (await pace(lines('own', 'gpt-4o'))) ?? 0;
+  t.is(alone, 36_000, '600 tokens of 1,000 a minute');
+  t.is(await pace(lines('own', 'gpt-4o'), lines('own', 'gpt-4o-mini', 0)), alone);
+  t.is(await pace(lines('own', 'gpt-4o'), lines('own', 'gpt-4o-mini')), 2 * alone);
+  t.is(await pace(lines('own', 'gpt-4o'), lines('other', 'gpt-4o-mini')), alone);
+  const limits = { requestsPerMinute: 3 } as LimitsConfig;
+  const both = [lines('own', 'gpt-4o'), lines('other', 'gpt-4o-mini')];
+  t.is(await paceOf(parts, limits, both, []), 120_000, 'six lines, three a minute');
 });

@@ -36,7 +36,9 @@ export async function paceOf(
 ): Promise<number | undefined> {
   const all = groups.reduce((sum, { lines }) => sum + lines, 0);
   const ahead = others.reduce((sum, left) => sum + Math.min(left, all), 0);
-  let longest = 0;
+  /** Models of one provider share its slots and limits, and all lines share those of the workspace. */
+  const minutesAt = new Map<string, number>();
+  let minutesOfWorkspace = 0;
   await lately.refresh();
   for (const group of groups) {
     const { provider, model, lines } = group;
@@ -50,18 +52,18 @@ export async function paceOf(
     const busy = others.length > 0 ? 0 : waiting + prioritized + active;
     const free = Math.max(1, slotsForBatches(concurrency) - busy);
     const own = Math.max(1, Math.floor((limits.concurrentRequests ?? Number.POSITIVE_INFINITY) / 2));
-    const byTime = (Math.min(free, own, linesInFlight) * MINUTE_MS) / Math.max(1, latencyMs);
+    const byTime = (slots: number) => (Math.min(slots, linesInFlight) * MINUTE_MS) / Math.max(1, latencyMs);
     const perLine = { input: group.input / lines, output: group.output / lines };
     const perMinute = Math.min(
-      byTime,
+      byTime(free),
       mostPerMinute(config.limits, model, perLine),
       mostPerMinuteOfKeys(config, model, perLine),
-      mostOf(limits, perLine),
     );
-    const share = all === 0 ? 0 : lines / all;
-    longest = Math.max(longest, ((lines + ahead * share) / perMinute) * MINUTE_MS);
+    const count = lines + (ahead * lines) / all;
+    minutesAt.set(provider, (minutesAt.get(provider) ?? 0) + count / perMinute);
+    minutesOfWorkspace += count / Math.min(byTime(own), mostOf(limits, perLine));
   }
-  return Math.ceil(longest);
+  return Math.ceil(MINUTE_MS * Math.max(minutesOfWorkspace, ...minutesAt.values()));
 }
 
 type Tokens = Pick<PacedLines, 'input' | 'output'>;
