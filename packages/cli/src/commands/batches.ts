@@ -102,7 +102,7 @@ function quoteText(quote: BatchQuote, style: Cli['style']): string {
     `${whole(lines)} lines${read}`,
     ...(unpriced > 0
       ? [
-          `${whole(unpriced)} of ${whole(lines)} lines may go to a model without a known price: no cost below has that.`,
+          `${whole(unpriced)} of ${whole(lines)} lines may go to a model without a known price. The costs below leave that model out.`,
         ]
       : []),
     ...(mistakes ? [`The batch would fail:\n${mistakes.join('\n')}`] : []),

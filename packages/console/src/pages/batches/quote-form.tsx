@@ -73,7 +73,8 @@ function Quote({ quote }: { quote: BatchQuote }) {
       </p>
       {unpriced > 0 && (
         <Notice tone="warn">
-          {counted(unpriced, 'line')} may go to a model without a known price: no cost below has that.
+          {counted(unpriced, 'line')} may go to a model without a known price. The costs below leave that
+          model out.
         </Notice>
       )}
       {errors && (
