@@ -5,6 +5,7 @@ import { SafetyNet } from '@sluice/api/chat/safety-net';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { createLogger } from '@sluice/shared/process/logger';
+import { UnderWay } from '@sluice/shared/process/under-way';
 import { Payloads } from '@sluice/shared/queue/payload';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
@@ -154,7 +155,7 @@ test('a request whose queuing was not confirmed is taken back with an answer, be
   await queue.addChat(first.job);
   t.deepEqual(await second.begun(), ['known', 'first']);
   net.addGhost(first.job);
-  await net.sweep({ pending: new Map(), giveUp: async () => {} });
+  await net.sweep({ pending: new UnderWay(), giveUp: async () => {} });
   t.is(await cell.take('openai', 'run'), undefined);
   t.is((await first.found())?.head?.error?.code, 'service_unavailable');
   t.true(await first.forget());

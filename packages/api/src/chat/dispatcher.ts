@@ -22,6 +22,7 @@ import { waitUntil } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
+import { UnderWay } from '@sluice/shared/process/under-way';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
@@ -108,11 +109,11 @@ export interface Pending {
 }
 
 export class Dispatcher {
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new UnderWay<Pending>();
 
   constructor(private readonly parts: DispatcherParts) {}
 
-  get pending(): ReadonlyMap<string, Pending> {
+  get pending(): UnderWay<Pending> {
     return this.#pending;
   }
 

@@ -6,6 +6,7 @@
 
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { UnderWay } from '@sluice/shared/process/under-way';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type ChatJob, jobIdOf, providerOf } from '@sluice/shared/queue/job';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
@@ -29,7 +30,7 @@ export interface SafetyNetParts {
 
 /** The dispatcher, as the safety net sees it. */
 export interface Watched {
-  pending: ReadonlyMap<string, Pending>;
+  pending: Pick<UnderWay<Pending>, 'get' | 'values'>;
   /** Ends a request that is lost and may not be run again. */
   giveUp(requestId: string): Promise<void>;
 }
@@ -53,7 +54,10 @@ export class SafetyNet {
 
   async sweep({ pending, giveUp }: Watched): Promise<void> {
     await Promise.all([...this.#ghosts.values()].map((job) => this.#lay(job)));
-    const queued = [...pending.values()].filter((each) => each.queued).map((each) => each.job);
+    const queued = pending
+      .values()
+      .filter((each) => each.queued)
+      .map((each) => each.job);
     const suspects = new Map<string, number>();
     for (let i = 0; i < queued.length; i += BATCH) {
       for (const job of await this.parts.queue.missing(queued.slice(i, i + BATCH))) {

@@ -17,25 +17,32 @@ export class Share {
   bytes = 0;
   /** Whether the body is still arriving. It can be ended then. */
   arrives = true;
+  #request: IncomingMessage | undefined;
   readonly #receivedBefore: number;
 
   constructor(
     readonly workspace: string,
-    readonly request: IncomingMessage,
+    request: IncomingMessage,
   ) {
+    this.#request = request;
     this.#receivedBefore = request.socket.bytesRead;
   }
 
   /** About how many bytes of the body are still to come. */
   get missing(): number {
-    return this.bytes - (this.request.socket.bytesRead - this.#receivedBefore);
+    return this.bytes - ((this.#request?.socket.bytesRead ?? 0) - this.#receivedBefore);
   }
 
   /** Reading the body fails with the refusal. */
   refuse(error: unknown): void {
     this.arrives = false;
     // The reader may have given up already and let the rest pass. Then nobody listens.
-    if (this.request.listenerCount('error') > 0) this.request.emit('error', error);
+    if (this.#request && this.#request.listenerCount('error') > 0) this.#request.emit('error', error);
+  }
+
+  /** A Set that changes much keeps what it had for long (under-way.ts). */
+  forget(): void {
+    this.#request = undefined;
   }
 }
 
@@ -57,17 +64,18 @@ export class BytesInFlight {
     const share = new Share(workspace, request);
     // A body that announces too much is refused when it is read.
     if (length !== undefined) this.#take(share, Math.min(length, this.limits.maxBodyBytes));
-    else this.#takeAsItComes(share);
+    else this.#takeAsItComes(share, request);
     this.#shares.add(share);
     return share;
   }
 
   giveBack(share: Share): void {
-    if (this.#shares.delete(share)) this.#add(share, -share.bytes);
+    if (!this.#shares.delete(share)) return;
+    this.#add(share, -share.bytes);
+    share.forget();
   }
 
-  #takeAsItComes(share: Share): void {
-    const { request } = share;
+  #takeAsItComes(share: Share, request: IncomingMessage): void {
     const onData = (chunk: Buffer) => {
       if (!share.arrives) return;
       try {
@@ -112,8 +120,8 @@ export class BytesInFlight {
     const coming = [...this.#shares].filter(({ workspace, arrives }) => workspace === largest && arrives);
     const [last] = coming.sort((a, b) => b.missing - a.missing);
     if (!last) return false;
-    this.giveBack(last);
     last.refuse(tooMuch('The request came too slowly, and others needed its room.'));
+    this.giveBack(last);
     return true;
   }
 }

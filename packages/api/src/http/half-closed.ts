@@ -18,7 +18,7 @@ const STEPS: readonly { asks: boolean; nextMs: number }[] = [5_000, 30_000, 0].f
 ]);
 
 /** The requests of a connection that wait for their answers. There are several when a caller sends without waiting. */
-const waiting = new WeakMap<Socket, Set<() => void>>();
+const waiting = new WeakMap<Socket, (() => void)[]>();
 
 /** Closes the response when the caller is gone. The returned function ends the watch. */
 export function findOutWhenGone(request: IncomingMessage, response: ServerResponse): () => void {
@@ -36,19 +36,23 @@ export function findOutWhenGone(request: IncomingMessage, response: ServerRespon
     else take(0);
   };
   const others = waitingOn(socket);
-  others.add(onEnd);
+  others.push(onEnd);
   if (socket.readableEnded) onEnd();
   return () => {
     clearTimeout(timer);
-    others.delete(onEnd);
+    const at = others.indexOf(onEnd);
+    if (at >= 0) others.splice(at, 1);
   };
 }
 
-/** A connection gets one listener for all its requests, because adding one for each takes longer. */
-function waitingOn(socket: Socket): Set<() => void> {
+/**
+ * A connection gets one listener for all its requests, because adding one for each takes longer. They are in an array, because
+ * V8 would keep the requests of a Set for long (under-way.ts).
+ */
+function waitingOn(socket: Socket): (() => void)[] {
   const known = waiting.get(socket);
   if (known) return known;
-  const requests = new Set<() => void>();
+  const requests: (() => void)[] = [];
   waiting.set(socket, requests);
   socket.once('end', () => {
     for (const onEnd of requests) onEnd();

@@ -309,6 +309,14 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#deliver();
+    // undici keeps the handler of an ended call for a while, and what it has would be copied among the old objects.
+    this.#controller = undefined;
+    this.#headers = {};
+    this.#chunks = [];
+  }
+
+  #deliver(): void {
     if (this.#pieces) {
       this.watch?.stop();
       this.#resolve(this.#assembled(this.#pieces));

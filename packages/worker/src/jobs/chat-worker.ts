@@ -42,7 +42,7 @@ export class TakenJob extends bullmq.Job<unknown, JobResult> {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
   /** The request of a chat job, sealed. It is empty when Redis does not have it. */
-  readonly request: string | Buffer;
+  request: string | Buffer;
   readonly providerKey: string | undefined;
   readonly reservedAt: number | undefined;
   readonly late: Late | undefined;
@@ -63,6 +63,13 @@ export class TakenJob extends bullmq.Job<unknown, JobResult> {
     this.attemptsStarted = json.attemptsStarted;
     if (json.processedOn !== undefined) this.processedOn = json.processedOn;
     if (json.deferredFailure !== undefined) this.deferredFailure = json.deferredFailure;
+  }
+
+  /** BullMQ's set of running jobs keeps what it had for long (under-way.ts), so that an ended job has to be small. */
+  end(): void {
+    this.answer.giveBack();
+    this.data = undefined;
+    this.request = '';
   }
 
   /** BullMQ's own method would serialise the settlement only to check that it can be serialised. */
@@ -170,7 +177,7 @@ export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQu
     try {
       return await super.processJob(job, ...rest);
     } finally {
-      (job as TakenJob).answer.giveBack();
+      (job as TakenJob).end();
       // BullMQ knows runs by the id of their job, and has stopped to renew the lock of a later run, too.
       const { id = '' } = job;
       if (this.backend.has(id)) this.lockManager.trackJob(id, rest[0], Date.now());
