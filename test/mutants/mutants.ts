@@ -920,6 +920,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'unit/line-estimate',
     file: 'packages/shared/src/registry/line-estimate.ts',
+    from: 'choices * long',
+    to: 'long',
+  },
+  {
+    test: 'unit/line-estimate',
+    file: 'packages/shared/src/registry/line-estimate.ts',
     from: ': longest;',
     to: ': usual;',
   },

@@ -54,6 +54,16 @@ test('measured answers tell how long answers are, and how much of the prompts is
   t.is(ofLine('hi', USED, { max_tokens: 7 }).longOutput, 7 * 10 * USD);
 });
 
+test('a line that asks for several answers takes the tokens of each', (t) => {
+  for (const past of [undefined, { ...USED, longAnswer: 250 }, USED]) {
+    const [one, three] = [ofLine('hi', past), ofLine('hi', past, { n: 3 })];
+    t.is(three.output, 3 * one.output);
+    t.is(three.longOutput, 3 * one.longOutput);
+    t.true(three.expected > one.expected + 1.9 * one.output * 10 * USD);
+    t.true(three.bound > one.bound);
+  }
+});
+
 test('text without spaces may have a token for each byte', (t) => {
   const [words, data] = [ofLine('some words '.repeat(100), USED), ofLine('x'.repeat(1_100), USED)];
   t.is(data.input, words.input);

@@ -201,7 +201,8 @@ function limitOf(request: ChatRequest, kind: string, entry: ChainEntry): number 
   return Math.min(asked ?? entry.max_tokens ?? byDefault, entry.max_tokens ?? Number.POSITIVE_INFINITY);
 }
 
-function choicesOf({ n }: ChatRequest, kind: string): number {
+/** Of these each is as long as a single answer. */
+export function choicesOf({ n }: ChatRequest, kind: string): number {
   return kind !== 'anthropic' && typeof n === 'number' ? n : 1;
 }
 

@@ -4,7 +4,7 @@
  */
 import { type ChatRequest, leavesTier } from '../chat.js';
 import type { EndsWithin, PricedEntry } from './call-estimate.js';
-import { estimateCall, outputLimitOf } from './call-estimate.js';
+import { choicesOf, estimateCall, outputLimitOf } from './call-estimate.js';
 import { costOf, type PriceUsed, priceFor } from './price.js';
 import { measurePrompt } from './prompt-size.js';
 
@@ -72,7 +72,8 @@ export function estimateLine(
   const isMeasured = past !== undefined && past.requests >= ENOUGH_ANSWERS;
   const usual = isMeasured ? Math.ceil(past.output / past.requests) : USUAL_OUTPUT_TOKENS;
   const long = isMeasured ? (past.longAnswer ?? LONG_BY_MEAN * usual) : longest;
-  const output = Math.min(longest, usual);
+  const choices = choicesOf(request, kind);
+  const output = Math.min(longest, choices * usual);
   const tier = typeof request.service_tier === 'string' ? request.service_tier : undefined;
   const cached = isMeasured ? Math.floor(input * cachedShare(past)) : 0;
   const none = { input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
@@ -92,7 +93,7 @@ export function estimateLine(
     expected: costOf(price, usage),
     flex: costOf(flex ?? price, usage),
     mostInput: (dearest.request ?? 0) + mostInput * Math.max(dearest.input, written),
-    longOutput: Math.min(longest, long) * dearest.output,
+    longOutput: Math.min(longest, choices * long) * dearest.output,
     longestOutput: Math.min(longest * dearest.output, bound),
     bound,
     isTooLong: !prompt.embeds && facts.context_window !== undefined && input > facts.context_window,
