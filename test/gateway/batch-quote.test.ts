@@ -74,6 +74,26 @@ test.before(async () => {
           ],
         },
       },
+      thrifty: {
+        routes: {
+          dear: [{ provider: 'openai', model: 'gpt-4o' }],
+          cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        },
+        limits: {
+          budgets: [
+            { scope: 'workspace', window: 'total', usd: 0.05, when_spent: { route: 'cheap', usd: 1 } },
+          ],
+        },
+      },
+      hourly: {
+        routes: {
+          dear: [{ provider: 'openai', model: 'gpt-4o' }],
+          cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        },
+        limits: {
+          budgets: [{ scope: 'workspace', window: 'hour', usd: 0, when_spent: { route: 'cheap', usd: 1 } }],
+        },
+      },
       slow: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
         limits: { requests_per_minute: 2, when_full: 'refuse' },
@@ -180,7 +200,12 @@ test.serial('a quote names the lines for which the batch would fail', async (t) 
 test.serial('a quote says that a budget does not cover the batch', async (t) => {
   const lines = Array.from({ length: 50 }, (_, i) => line(`${i}`, 'hi'));
   const quoted = await quote(toJsonl(lines), {}, gateway.keys.modest);
-  t.like(quoted.refused, [{ code: 'budget_exceeded', lines: 50, first_line: null }]);
+  const [refused, ...others] = quoted.refused;
+  t.deepEqual(others, []);
+  t.like(refused, { code: 'budget_exceeded', reason: 'budget_too_small' });
+  const first = refused?.first_line ?? 0;
+  t.true(first > 1, 'the budget covers some');
+  t.is(refused?.lines, 51 - first);
 });
 
 test.serial('a quote foresees lines that a whole budget could not cover', async (t) => {
@@ -222,6 +247,45 @@ test.serial('a quote foresees the budgets of users and tags, and the route that 
     const { status } = await gateway.chat(each.body, { key: gateway.keys.scoped });
     t.is(status, each.custom_id === 'a' || each.custom_id === 'd' ? 429 : 200, each.custom_id);
   }
+});
+
+test.serial('a quote follows a spent budget to its other route, as the batch does', async (t) => {
+  const lines = Array.from({ length: 30 }, (_, i) => {
+    const one = line(`${i}`, `spend ${'word '.repeat(400)}`, 'dear');
+    return { ...one, body: { ...(one.body as object), max_tokens: 500 } };
+  });
+  const used = { prompt_tokens: 510, completion_tokens: 500 };
+  gateway.simulator.script({ match: { textIncludes: 'spend word' }, action: { usage: used } });
+  const { models, windows, refused } = await quote(toJsonl(lines), {}, gateway.keys.thrifty);
+  t.deepEqual(refused, []);
+  const before = gateway.simulator.calls.length;
+  const client = sdkFor({ ...gateway, key: gateway.keys.thrifty as string });
+  const batch = await batchEnd(client, (await createBatch(client, toJsonl(lines))).id);
+  t.is(batch.request_counts?.completed, 30);
+  const called = gateway.simulator.calls.slice(before).map(({ body }) => (body as { model: string }).model);
+  const [dear = 0, cheap = 0] = ['gpt-4o', 'gpt-4o-mini'].map(
+    (model) => called.filter((each) => each === model).length,
+  );
+  t.true(dear > 0 && cheap > 0, `${dear} ${cheap}`);
+  t.deepEqual(
+    models.map(({ model, provider_model: at, lines: count }) => [model, at, count]),
+    [
+      ['dear', 'gpt-4o', dear],
+      ['dear', 'gpt-4o-mini', cheap],
+    ],
+  );
+  const { body } = await adminOf(gateway)('GET', `/batches?search=${batch.id}`);
+  const cost = Number((body.data as BatchView[])[0]?.cost_usd);
+  const { expected_cost_usd: expected, most_cost_usd: most } = windows[0] ?? {};
+  t.true(Math.abs(cost / Number(expected) - 1) < 0.1, `${cost} ${expected}`);
+  t.true(cost <= Number(most));
+});
+
+test.serial('a budget that renews before a batch ends may pay for its dearer route', async (t) => {
+  const { models } = await quote(toJsonl([line('a', 'hi', 'dear')]), {}, gateway.keys.hourly);
+  const { models: dear } = await quote(toJsonl([line('a', 'hi', 'dearer')]));
+  t.like(models, [{ provider_model: 'gpt-4o-mini' }]);
+  t.true(Number(models[0]?.bound_cost_usd) > 0.9 * Number(dear[0]?.bound_cost_usd));
 });
 
 test.serial('a quote for a group has the mean of its members, and the most of the dearest', async (t) => {

@@ -132,9 +132,21 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'followed.left -=',
+    to: 'followed.left +=',
+  },
+  {
+    test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: 'if (BigInt(state.left_picodollars) >= expected)',
-    to: 'if (expected >= 0n)',
+    from: 'if (job.route === resolved.route ||',
+    to: 'if (job.route !== null ||',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'isSpare && end < until',
+    to: 'isSpare && end > until',
   },
   {
     test: 'gateway/batch-share',

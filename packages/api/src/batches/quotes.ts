@@ -5,23 +5,22 @@
  */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type BatchEndpoint, type BatchQuote, pathOf } from '@sluice/shared/contract/batch';
-import { budgetWords } from '@sluice/shared/contract/budget';
 import { entriesOf } from '@sluice/shared/contract/chain';
 import type { GroupMember } from '@sluice/shared/contract/route';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
-import { type ErrorCode, GatewayError, reasonOf } from '@sluice/shared/errors';
+import { GatewayError, reasonOf } from '@sluice/shared/errors';
+import type { Spender } from '@sluice/shared/queue/budgets';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
 import { UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
-import type { Reason } from '@sluice/shared/reasons';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { refusedFieldOf } from '@sluice/shared/registry/model-facts';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { makeRequestId } from '@sluice/shared/request-id';
-import type { Admission } from '../chat/admission.js';
-import type { BudgetRouteParts } from '../chat/budget-route.js';
+import type { Admission, Foreseen } from '../chat/admission.js';
 import { durationMs } from '../chat/deadline.js';
+import { resolveModel } from '../chat/resolve-model.js';
 import type { Files } from '../files/files.js';
 import { isFinal } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
@@ -30,6 +29,7 @@ import { lineLimitsOf } from './line-feeder.js';
 import type { BatchLine } from './parse-line.js';
 import { type PastUseParts, readPastUse } from './past-use.js';
 import { PROVIDER_WINDOW_MS, planHandOver } from './plan-hand-over.js';
+import { QuoteBudgets } from './quote-budgets.js';
 import { type PaceParts, paceOf } from './quote-pace.js';
 import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
 
@@ -54,8 +54,7 @@ export interface QuotesParts
     PaceParts {
   lately: Lately;
   estimate: CostEstimate;
-  admission: Pick<Admission, 'admitFollower' | 'whyNever'>;
-  readOwnBudgets: BudgetRouteParts['readOwnBudgets'];
+  admission: Pick<Admission, 'admitFollower' | 'foresee'>;
   store: BatchStore;
   files: Files;
   providers: ReadonlyMap<string, ProviderConfig>;
@@ -99,6 +98,14 @@ interface Group {
 /** Of these a line counts with its share at each entry, and of those with the most of its chain. */
 const USUAL_FIELDS = ['input', 'output', 'expected', 'flex'] as const;
 const MOST_FIELDS = ['mostInput', 'longOutput', 'longestOutput', 'bound'] as const;
+
+interface Prepared {
+  ready: ReadyLine;
+  spender: Spender;
+  foreseen: Foreseen;
+  /** The entries of the route that the line names, where a spent budget that renews soon sends it to another one. */
+  mayServe: ChainEntry[];
+}
 
 type Refused = BatchQuote['refused'][number];
 
@@ -144,13 +151,14 @@ export class Quotes {
       { id: makeRequestId(), workspace, endpoint, created: 0, expires: PROVIDER_WINDOW_MS },
       models,
     );
-    const refused = [...tally.refused.values(), ...(await this.#refusedWhole(asked, owner, total, groups))];
+    const lines = Math.round(total * scale);
+    const refusedWhole = await this.#refusedWhole(asked, lines);
     const sum = (field: 'input' | 'output') => groups.reduce((all, group) => all + group[field], 0);
     return {
       object: 'batch.quote',
       endpoint: pathOf(endpoint) satisfies BatchEndpoint,
       input_file_id: inputFile,
-      lines: Math.round(total * scale),
+      lines,
       lines_read: total,
       unpriced_lines: Math.round(tally.unpriced * scale),
       input_tokens: sum('input'),
@@ -171,7 +179,7 @@ export class Quotes {
         mistakes.length > 0,
       ),
       errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
-      refused,
+      refused: [...tally.refused.values(), ...tally.uncovered(), ...refusedWhole],
     };
   }
 
@@ -211,28 +219,20 @@ export class Quotes {
     });
   }
 
-  /** What would keep the whole batch from being created or answered. */
-  async #refusedWhole(
-    { workspace, keyId }: QuoteAsked,
-    { limits }: WorkspaceRecord,
-    lines: number,
-    groups: readonly Group[],
-  ): Promise<Refused[]> {
-    const { files, maxActiveBatches, readOwnBudgets } = this.parts;
+  /** What would keep the batch from being created. */
+  async #refusedWhole({ workspace }: QuoteAsked, lines: number): Promise<Refused[]> {
+    const { files, maxActiveBatches } = this.parts;
     const found: Refused[] = [];
-    const add = (code: ErrorCode, message: string, reason: Reason) =>
-      found.push({ code, message, param: null, reason, lines, first_line: null });
+    const add = ({ code, message }: Pick<Refused, 'code' | 'message'>) =>
+      found.push({ code, message, param: null, reason: 'quota', lines, first_line: null });
     const noRoom = await files.requireRoom(workspace, 1).catch((error: unknown) => error);
-    if (noRoom instanceof GatewayError) add(noRoom.code, noRoom.message, reasonOf(noRoom));
+    if (noRoom instanceof GatewayError) add(noRoom);
     const active = (await this.#underWay()).filter((each) => each.workspace === workspace);
     if (active.length >= maxActiveBatches)
-      add('quota_exceeded', `This workspace may have ${maxActiveBatches} batches under way.`, 'quota');
-    const expected = BigInt(groups.reduce((sum, group) => sum + group.expected, 0));
-    for (const state of await readOwnBudgets(workspace, { keyId }, limits)) {
-      if (BigInt(state.left_picodollars) >= expected) continue;
-      const whose = budgetWords({ ...state, tag: state.tag ?? undefined, value: state.value ?? undefined });
-      add('budget_exceeded', `The budget of ${whose} has ${state.left_usd} USD left.`, 'budget_too_small');
-    }
+      add({
+        code: 'quota_exceeded',
+        message: `This workspace may have ${maxActiveBatches} batches under way.`,
+      });
     return found;
   }
 
@@ -258,6 +258,9 @@ class Tally {
   /** Where the last line that was read ends. */
   end = 0;
   isCut = false;
+  /** Lines that the budgets cover. */
+  covered = 0;
+  readonly #budgets: QuoteBudgets;
   readonly #began = performance.now();
   readonly #now: number;
   #workMs = 0;
@@ -269,13 +272,16 @@ class Tally {
     private readonly owner: WorkspaceRecord,
   ) {
     this.#now = parts.clock.now();
+    this.#budgets = new QuoteBudgets(parts, asked.workspace, owner.limits, this.#now);
   }
 
   /** False when there was work enough. */
   async add(line: BatchLine, number: number, end: number): Promise<boolean> {
     this.end = end;
     try {
-      await this.#addReady(await this.#prepare(line), line);
+      const prepared = await this.#prepare(line);
+      const cost = await this.#addReady(prepared, line);
+      if (this.#budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.covered += 1;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.#refuse(error, number);
@@ -290,23 +296,43 @@ class Tally {
     return !this.isCut;
   }
 
-  async #prepare({ body }: BatchLine): Promise<ReadyLine> {
+  /** The lines that a budget does not cover have a cost: they run when it renews. */
+  uncovered(): Refused[] {
+    return this.#budgets
+      .lacking()
+      .slice(0, MOST_REFUSALS)
+      .map(({ words, lines, first }) => ({
+        ...{ code: 'budget_exceeded', message: words, param: null, reason: 'budget_too_small' },
+        ...{ lines, first_line: first },
+      }));
+  }
+
+  async #prepare({ body }: BatchLine): Promise<Prepared> {
     const { workspace, endpoint, keyId } = this.asked;
+    const { directory, providers } = this.parts;
     const requestId = makeRequestId();
     const ready = await prepareLine(this.parts, { workspace, endpoint }, requestId, body);
     const { request, resolved, tags, user } = ready;
-    const { chain, route, onCrash } = resolved;
-    const deadline = this.#now + this.parts.deadlineMs;
-    const refusal = await this.parts.admission.whyNever(
-      this.owner,
-      { requestId, workspace, keyId, tags, user, model: request.model, route, chain, onCrash, deadline },
-      request,
+    const spender = { keyId, tags, user };
+    await this.#budgets.read(spender);
+    const job = {
+      ...{ requestId, workspace, ...spender, model: request.model, ...resolved },
+      deadline: this.#now + this.parts.deadlineMs,
+    };
+    const foreseen = await this.parts.admission.foresee(this.owner, job, request, (counter) =>
+      this.#budgets.leftOf(counter),
     );
-    if (refusal) throw refusal;
-    return ready;
+    if (foreseen instanceof GatewayError) throw foreseen;
+    if (job.route === resolved.route || job.route === null) return { ready, spender, foreseen, mayServe: [] };
+    const other = await resolveModel(job.route, workspace, directory, providers, requestId);
+    const { first, others } = this.#entriesOf(resolved);
+    const mayServe = this.#budgets.mayRenew(spender, foreseen) ? [...first, ...others] : [];
+    return { ready: { ...ready, resolved: other }, spender, foreseen, mayServe };
   }
 
-  async #addReady({ request, resolved }: ReadyLine, { body }: BatchLine): Promise<void> {
+  /** Returns what the line is expected to cost. */
+  async #addReady({ ready, mayServe }: Prepared, { body }: BatchLine): Promise<number> {
+    const { request, resolved } = ready;
     const { first, others } = this.#entriesOf(resolved);
     const called = [...first, ...others.filter(isForAll)];
     const refusals = called.map((each) => this.#refusalOf(each, request));
@@ -317,7 +343,7 @@ class Tally {
     const all: (LineEstimate | undefined)[] = [];
     for (const entry of first) {
       const group = await this.#groupOf(request.model, resolved.route, entry);
-      const estimates = [entry, ...others].map((each) => {
+      const estimates = [entry, ...others, ...mayServe].map((each) => {
         const found = estimate.ofLine(each, request, body, group.past, ends);
         return typeof found === 'string' ? undefined : found;
       });
@@ -331,6 +357,7 @@ class Tally {
     const most = (field: keyof LineEstimate) => Math.max(...known.map((each) => Number(each[field])));
     const weightOf = (some: typeof shares) => some.reduce((sum, { weight }) => sum + weight, 0);
     const pricedWeight = weightOf(shares.filter(({ own }) => own));
+    let cost = 0;
     for (const { group, weight, own } of shares) {
       const share = weight / weightOf(shares);
       group.lines += share;
@@ -338,10 +365,12 @@ class Tally {
         group.isPriced = false;
         continue;
       }
+      cost += share * own.expected;
       group.isMeasured = own.isMeasured;
       for (const field of USUAL_FIELDS) group[field] += share * own[field];
       for (const field of MOST_FIELDS) group[field] += (weight / pricedWeight) * most(field);
     }
+    return cost;
   }
 
   /** The entry that is called first, or the members of its group, and all others, in the order of the route. */

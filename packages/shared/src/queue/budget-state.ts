@@ -89,7 +89,7 @@ export async function forgetUserInBudgets(
 }
 
 /** A budget whose other route has taken over shows what that one has left, too. */
-function withSpares(counters: readonly Counter[]): Counter[] {
+export function withSpares(counters: readonly Counter[]): Counter[] {
   return counters.flatMap((counter) =>
     typeof counter.budget.when_spent === 'object'
       ? [
@@ -100,7 +100,7 @@ function withSpares(counters: readonly Counter[]): Counter[] {
   );
 }
 
-async function readCounters(
+export async function readCounters(
   redis: Redis,
   names: ShardNames,
   workspace: string,
