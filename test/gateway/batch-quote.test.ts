@@ -216,6 +216,7 @@ test.serial('a quote foresees lines that a whole budget could not cover', async 
   ]);
   t.is(refused.length, 1);
   t.is(Number(windows[0]?.bound_cost_usd), 0);
+  t.like(windows[0], { ends_at: null, in_time: false });
   const client = sdkFor({ ...gateway, key: gateway.keys.poor as string });
   const batch = await batchEnd(client, (await createBatch(client, content)).id);
   t.is(batch.request_counts?.failed, 2);
@@ -352,6 +353,18 @@ test.serial('sluice batches quote fails where the batch would, and names what is
   t.like(json.json(), { errors: { data: [{ code: 'empty_file' }] } });
   const folder = await sluice(['batches', 'quote', dirname(path), '--workspace', 'demo']);
   t.like(folder, { code: 1, err: `sluice: ${dirname(path)} is a folder\n` });
+});
+
+test.serial('a quote without a line that would be answered is not in time, and sluice fails', async (t) => {
+  const path = join(dirname(gateway.configPath), 'refused.jsonl');
+  const ask = async (...models: string[]) => {
+    writeFileSync(path, toJsonl(models.map((model, i) => line(`${i}`, 'hi', model))));
+    return sluiceOf(gateway)(['batches', 'quote', path, '--workspace', 'demo']);
+  };
+  const none = await ask('nobody', 'nowhere');
+  t.is(none.code, 1);
+  t.regex(none.out, /24h.* fails/);
+  t.is((await ask('nobody', 'fast')).code, 0);
 });
 
 test.serial('a quote foresees which fields no model of the route takes', async (t) => {

@@ -139,6 +139,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
+    from: ' || tally.covered === 0',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
     from: 'if (job.route === resolved.route ||',
     to: 'if (job.route !== null ||',
   },

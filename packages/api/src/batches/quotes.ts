@@ -176,7 +176,7 @@ export class Quotes {
         groups,
         plan && plan.oneByOne === undefined ? plan.provider : undefined,
         asked.window ? [asked.window] : USUAL_WINDOWS,
-        mistakes.length > 0,
+        mistakes.length > 0 || refusedWhole.length > 0 || tally.covered === 0,
       ),
       errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
       refused: [...tally.refused.values(), ...tally.uncovered(), ...refusedWhole],
