@@ -42,6 +42,10 @@ test.before(async () => {
           // The bytes of a name count, so these have as many as `shared`.
           cheapy: [{ provider: 'openai', model: 'gpt-4o-mini' }],
           dearer: [{ provider: 'openai', model: 'gpt-4o' }],
+          longer: [
+            { provider: 'openai', model: 'gpt-4o-mini' },
+            { provider: 'openai', model: 'gpt-4.1', when: 'context_length' },
+          ],
           unpriced: [{ provider: 'openai', model: 'made-here' }],
           half: [
             { provider: 'openai', model: 'gpt-4o-mini' },
@@ -353,6 +357,13 @@ test.serial('sluice batches quote fails where the batch would, and names what is
   t.like(json.json(), { errors: { data: [{ code: 'empty_file' }] } });
   const folder = await sluice(['batches', 'quote', dirname(path), '--workspace', 'demo']);
   t.like(folder, { code: 1, err: `sluice: ${dirname(path)} is a folder\n` });
+});
+
+test.serial('a quote counts a prompt that is too long for one entry at the next that takes it', async (t) => {
+  const { models, refused } = await quote(toJsonl([line('a', 'word '.repeat(150_000), 'longer')]));
+  t.deepEqual(refused, []);
+  t.like(models, [{ model: 'longer', provider_model: 'gpt-4.1', lines: 1 }]);
+  t.is(models.length, 1);
 });
 
 test.serial('a quote without a line that would be answered is not in time, and sluice fails', async (t) => {

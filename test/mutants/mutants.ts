@@ -145,6 +145,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
+    from: 'isTooLong ? step :',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
     from: 'if (job.route === resolved.route ||',
     to: 'if (job.route !== null ||',
   },
@@ -933,6 +939,12 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'unit/import',
     file: 'packages/cli/src/import/litellm.ts',
     from: 'root.noteRest();',
+    to: '',
+  },
+  {
+    test: 'unit/line-estimate',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: '!prompt.opaque && ',
     to: '',
   },
   {

@@ -8,15 +8,13 @@ import test from 'ava';
 const registry = parseRegistry({
   version: '1',
   unit: 'usd_per_million_tokens',
-  models: [
-    {
-      id: 'gpt-big',
-      provider: 'openai',
-      prices: { input: 2, cached_input: 1, output: 10 },
-      context_window: 100_000,
-      max_output_tokens: 50_000,
-    },
-  ],
+  models: ['gpt-big', 'gpt-4o-mini'].map((id) => ({
+    id,
+    provider: 'openai',
+    prices: { input: 2, cached_input: 1, output: 10 },
+    context_window: 100_000,
+    max_output_tokens: 50_000,
+  })),
 });
 const openai = { kind: 'openai', baseUrl: 'https://api.openai.com/v1', prices: 'openai' } as const;
 const estimate = new CostEstimate(new Map([['openai', openai]]), () => registry);
@@ -27,7 +25,7 @@ const USED: PastUse = { ...NO_USE, requests: 200, input: 1_000, cachedInput: 1_0
 
 function ofLine(content: string, past: PastUse | undefined, more: Partial<ChatRequest> = {}): LineEstimate {
   const request = { model: 'gpt-big', messages: [{ role: 'user', content }], ...more } as ChatRequest;
-  const entry = { provider: 'openai', model: 'gpt-big' };
+  const entry = { provider: 'openai', model: request.model };
   const line = estimate.ofLine(entry, request, JSON.stringify(request), past, { from: 0, until: 1 });
   if (typeof line === 'string') throw new Error(line);
   return line;
@@ -68,6 +66,29 @@ test('text without spaces may have a token for each byte', (t) => {
   const [words, data] = [ofLine('some words '.repeat(100), USED), ofLine('x'.repeat(1_100), USED)];
   t.is(data.input, words.input);
   t.true(data.mostInput > 1.9 * words.mostInput);
+});
+
+test('an image has its tokens, thirty times as many on gpt-4o-mini, and a file may fill the context', (t) => {
+  const image = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${'x'.repeat(9_000)}` } }];
+  const ask = (model: string, parts: object[]) => ofLine(parts as unknown as string, USED, { model });
+  for (const [model, least, most] of [
+    ['gpt-big', 1_600, 4_800],
+    ['gpt-4o-mini', 25_500, 50_000],
+  ] as const) {
+    const line = ask(model, image);
+    t.true(line.input >= least && line.input < least + 100);
+    t.true(line.mostInput >= most * 2 * USD && line.mostInput < (most + 200) * 2 * USD);
+  }
+  const file = ask('gpt-big', [{ type: 'file', file: { file_data: 'x'.repeat(1_000_000) } }]);
+  t.false(file.isTooLong);
+  t.is(file.input, 100_000);
+  t.is(file.mostInput, 100_000 * 2 * USD);
+});
+
+test('an input that is longer than the context of embeddings is told', (t) => {
+  const ask = (input: unknown) => ofLine('', USED, { messages: [], input });
+  t.true(ask('word '.repeat(100_000)).isTooLong);
+  t.false(ask(Array(100).fill('word '.repeat(1_000))).isTooLong);
 });
 
 test('a prompt that is longer than the context is told', (t) => {

@@ -325,40 +325,58 @@ class Tally {
     if (foreseen instanceof GatewayError) throw foreseen;
     if (job.route === resolved.route || job.route === null) return { ready, spender, foreseen, mayServe: [] };
     const other = await resolveModel(job.route, workspace, directory, providers, requestId);
-    const { first, others } = this.#entriesOf(resolved);
-    const mayServe = this.#budgets.mayRenew(spender, foreseen) ? [...first, ...others] : [];
+    const mayServe = this.#budgets.mayRenew(spender, foreseen) ? this.#stepsOf(resolved).flat() : [];
     return { ready: { ...ready, resolved: other }, spender, foreseen, mayServe };
   }
 
   /** Returns what the line is expected to cost. */
   async #addReady({ ready, mayServe }: Prepared, { body }: BatchLine): Promise<number> {
     const { request, resolved } = ready;
-    const { first, others } = this.#entriesOf(resolved);
-    const called = [...first, ...others.filter(isForAll)];
-    const refusals = called.map((each) => this.#refusalOf(each, request));
-    if (refusals[0] && refusals.every((each) => each !== undefined)) throw refusals[0];
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
-    const { estimate } = this.parts;
-    const shares: { group: Group; weight: number; own: LineEstimate | undefined }[] = [];
-    const all: (LineEstimate | undefined)[] = [];
-    for (const entry of first) {
-      const group = await this.#groupOf(request.model, resolved.route, entry);
-      const estimates = [entry, ...others, ...mayServe].map((each) => {
-        const found = estimate.ofLine(each, request, body, group.past, ends);
-        return typeof found === 'string' ? undefined : found;
-      });
-      shares.push({ group, weight: entry.weight ?? 1, own: estimates[0] });
-      all.push(...estimates);
+    const estimateOf = (entry: ChainEntry, past: PastUse | undefined) => {
+      const found = this.parts.estimate.ofLine(entry, request, body, past, ends);
+      return typeof found === 'string' ? undefined : found;
+    };
+    const steps = this.#stepsOf(resolved);
+    const shares: { group: Group; entry: GroupMember; own: LineEstimate | undefined }[] = [];
+    const refusals: GatewayError[] = [];
+    let isTooLong = false;
+    for (const step of steps) {
+      // An entry with a condition is for a prompt that was too long for another one.
+      for (const entry of isTooLong ? step : step.filter(isForAll)) {
+        const refusal = this.#refusalOf(entry, request);
+        if (refusal) {
+          refusals.push(refusal);
+          continue;
+        }
+        const group = await this.#groupOf(request.model, resolved.route, entry);
+        const own = estimateOf(entry, group.past);
+        if (own?.isTooLong) {
+          refusals.push(tooLong(entry));
+          isTooLong = true;
+        } else shares.push({ group, entry, own });
+      }
+      if (shares.length > 0) break;
     }
-    if (shares.every(({ own }) => own?.isTooLong)) throw tooLong(first[0] as ChainEntry);
+    const [taken] = shares;
+    if (!taken) throw refusals[0];
+    const others = [...steps.flat(), ...mayServe].filter(
+      (each) => !shares.some(({ entry }) => entry === each),
+    );
+    const all = [
+      ...shares.map(({ own }) => own),
+      ...others.map((entry) => estimateOf(entry, taken.group.past)),
+    ];
     const known = all.filter((each) => each !== undefined);
     if (known.length < all.length) this.unpriced += 1;
     // Another entry of the chain may serve, and the dearest is the most.
     const most = (field: keyof LineEstimate) => Math.max(...known.map((each) => Number(each[field])));
-    const weightOf = (some: typeof shares) => some.reduce((sum, { weight }) => sum + weight, 0);
+    const weightOf = (some: typeof shares) =>
+      some.reduce((sum, { entry: { weight = 1 } }) => sum + weight, 0);
     const pricedWeight = weightOf(shares.filter(({ own }) => own));
     let cost = 0;
-    for (const { group, weight, own } of shares) {
+    for (const { group, entry, own } of shares) {
+      const { weight = 1 } = entry;
       const share = weight / weightOf(shares);
       group.lines += share;
       if (!own) {
@@ -373,12 +391,10 @@ class Tally {
     return cost;
   }
 
-  /** The entry that is called first, or the members of its group, and all others, in the order of the route. */
-  #entriesOf({ chain, groups }: ReadyLine['resolved']): { first: GroupMember[]; others: GroupMember[] } {
+  /** The entries of the route, and the members of each of its groups, in its order. */
+  #stepsOf({ chain, groups }: ReadyLine['resolved']): GroupMember[][] {
     const isThere = ({ provider }: GroupMember) => this.parts.providers.has(provider);
-    const steps = (groups ?? chain).map((entry) => entriesOf([entry]).filter(isThere));
-    const first = steps.map((members) => members.filter(isForAll)).find(({ length }) => length > 0) ?? [];
-    return { first, others: steps.flat().filter((entry) => !first.includes(entry)) };
+    return (groups ?? chain).map((entry) => entriesOf([entry]).filter(isThere));
   }
 
   /** What this entry is known to refuse of the request. */
@@ -426,7 +442,9 @@ function isForAll({ when }: GroupMember): boolean {
 /** In whole numbers. The lines of all groups together are as many as they were. */
 function scaled(groups: readonly Group[], scale: number): Group[] {
   let lines = 0;
-  return groups.map((group) => {
+  // A group without a line has only refused some.
+  const used = groups.filter((group) => group.lines > 0);
+  return used.map((group) => {
     const before = Math.round(lines);
     lines += group.lines * scale;
     const numbers = Object.entries(group).filter(([, value]) => typeof value === 'number');

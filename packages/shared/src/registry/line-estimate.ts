@@ -4,7 +4,14 @@
  */
 import { type ChatRequest, leavesTier } from '../chat.js';
 import type { EndsWithin, PricedEntry } from './call-estimate.js';
-import { choicesOf, estimateCall, outputLimitOf } from './call-estimate.js';
+import {
+  choicesOf,
+  estimateCall,
+  mostImageTokens,
+  outputLimitOf,
+  promptTokens,
+  usualImageTokens,
+} from './call-estimate.js';
 import { costOf, type PriceUsed, priceFor } from './price.js';
 import { measurePrompt } from './prompt-size.js';
 
@@ -13,7 +20,8 @@ const USUAL_BYTES_PER_TOKEN = 4;
 const LEAST_USUAL_BYTES_PER_TOKEN = 2;
 /** Text with fewer spaces is base64, numbers or a script without spaces. A token of it may be a single byte. */
 const BYTES_PER_SPACE = 20;
-const USUAL_IMAGE_TOKENS = 1_600;
+/** A large image has so many times the tokens of a usual one at most. */
+const LARGE_IMAGE = 3;
 /** Most answers are shorter when nobody limits them. */
 const USUAL_OUTPUT_TOKENS = 1_000;
 /** So many answers tell how long the answers of a route are. */
@@ -40,7 +48,7 @@ export interface LineEstimate {
   expected: number;
   /** The same at flex, where the model has it and the request leaves the tier to the gateway. */
   flex: number;
-  /** The cost of the prompt if it has twice the usual tokens, and none of it is read from a cache. */
+  /** The cost of the prompt if it has twice the usual tokens, or those of a file that fills the context, none of them from a cache. */
   mostInput: number;
   /** The cost of a long answer among those of the route, and of the longest one that may come. */
   longOutput: number;
@@ -64,10 +72,15 @@ export function estimateLine(
   if (typeof bound === 'string') return bound;
   if (!facts) return `${entry.provider}/${entry.model} has no known price`;
   const given = prompt.embeds?.tokens ?? 0;
-  const images = prompt.images * USUAL_IMAGE_TOKENS;
-  const input = Math.ceil(prompt.bytes / USUAL_BYTES_PER_TOKEN) + images + given;
+  const image = usualImageTokens(entry.model);
+  const largeImage = Math.min(LARGE_IMAGE * image, mostImageTokens(kind, entry.model));
+  const usualInput = Math.ceil(prompt.bytes / USUAL_BYTES_PER_TOKEN) + prompt.images * image + given;
+  // How many tokens a file has does not follow from its bytes.
+  const input = prompt.opaque ? Math.min(usualInput, facts.context_window ?? usualInput) : usualInput;
   const bytesPerToken = hasSpaces(body, prompt.bytes) ? LEAST_USUAL_BYTES_PER_TOKEN : 1;
-  const mostInput = Math.ceil(prompt.bytes / bytesPerToken) + images + given;
+  const mostInput = prompt.opaque
+    ? promptTokens(prompt, kind, entry.model, facts, 'strict')
+    : Math.ceil(prompt.bytes / bytesPerToken) + prompt.images * largeImage + given;
   const longest = prompt.embeds ? 0 : outputLimitOf(request, kind, entry, facts);
   const isMeasured = past !== undefined && past.requests >= ENOUGH_ANSWERS;
   const usual = isMeasured ? Math.ceil(past.output / past.requests) : USUAL_OUTPUT_TOKENS;
@@ -96,7 +109,8 @@ export function estimateLine(
     longOutput: Math.min(longest, choices * long) * dearest.output,
     longestOutput: Math.min(longest * dearest.output, bound),
     bound,
-    isTooLong: !prompt.embeds && facts.context_window !== undefined && input > facts.context_window,
+    // The context of embeddings is that of one input.
+    isTooLong: !prompt.opaque && input / (prompt.embeds?.inputs ?? 1) > (facts.context_window ?? input),
   };
 }
 
