@@ -7,7 +7,7 @@ import type { BatchQuote, BatchView } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { toFile } from 'openai';
 import { adminOf } from '../helpers/admin.js';
-import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
+import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -210,6 +210,7 @@ test.serial('a quote says that a budget does not cover the batch', async (t) => 
   const first = refused?.first_line ?? 0;
   t.true(first > 1, 'the budget covers some');
   t.is(refused?.lines, 51 - first);
+  t.like(quoted.windows, Array(3).fill({ ends_at: null, in_time: null }));
 });
 
 test.serial('a quote foresees lines that a whole budget could not cover', async (t) => {
@@ -357,6 +358,28 @@ test.serial('sluice batches quote fails where the batch would, and names what is
   t.like(json.json(), { errors: { data: [{ code: 'empty_file' }] } });
   const folder = await sluice(['batches', 'quote', dirname(path), '--workspace', 'demo']);
   t.like(folder, { code: 1, err: `sluice: ${dirname(path)} is a folder\n` });
+});
+
+test.serial('a quote foresees which models make no embeddings, and which only these', async (t) => {
+  const embed = (id: string, model: string) => ({
+    ...{ custom_id: id, method: 'POST', url: '/v1/embeddings', body: { model, input: 'hi' } },
+  });
+  const models = ['gpt-4o', 'text-embedding-3-small'];
+  for (const [endpoint, lines, refusedLine] of [
+    ['/v1/embeddings', models.map((model) => embed(model, model)), 1],
+    ['/v1/chat/completions', models.map((model) => line(model, 'hi', model)), 2],
+  ] as const) {
+    const quoted = await quote(toJsonl(lines), { endpoint });
+    t.deepEqual(
+      quoted.refused.map(({ lines: count, first_line: first }) => [count, first]),
+      [[1, refusedLine]],
+    );
+    const client = sdkFor(gateway);
+    const { id } = await createBatch(client, toJsonl(lines), { endpoint });
+    const [failed] = await readResults(client, (await batchEnd(client, id)).error_file_id);
+    const { message } = failed?.response?.body.error as { message: string };
+    t.is(quoted.refused[0]?.message, message);
+  }
 });
 
 test.serial('a quote counts a prompt that is too long for one entry at the next that takes it', async (t) => {

@@ -127,8 +127,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: 'refusals.every((each) => each !== undefined)',
-    to: 'refusals.length > 0',
+    from: 'if (!taken)',
+    to: 'if (refusals.length > 0)',
   },
   {
     test: 'gateway/batch-quote',
@@ -272,8 +272,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/embeddings',
     file: 'packages/worker/src/calls/model-apis.ts',
-    from: 'this.#embeds(upstream, entry) !== false',
-    to: 'this.#embeds(upstream, entry) !== null',
+    from: 'misfit === undefined ? embeddings :',
+    to: 'misfit === null ? embeddings :',
   },
   {
     test: 'gateway/erase',

@@ -153,6 +153,14 @@ export class Quotes {
     );
     const lines = Math.round(total * scale);
     const refusedWhole = await this.#refusedWhole(asked, lines);
+    const uncovered = tally.uncovered();
+    const refused = [...tally.refused.values(), ...uncovered].map((each) => ({
+      ...each,
+      lines: Math.round(each.lines * scale),
+    }));
+    const fails = mistakes.length > 0 || refusedWhole.length > 0 || tally.covered === 0;
+    // Lines that no budget covers wait until it renews, or fail.
+    const inTime = fails ? false : uncovered.length > 0 ? null : undefined;
     const sum = (field: 'input' | 'output') => groups.reduce((all, group) => all + group[field], 0);
     return {
       object: 'batch.quote',
@@ -176,10 +184,10 @@ export class Quotes {
         groups,
         plan && plan.oneByOne === undefined ? plan.provider : undefined,
         asked.window ? [asked.window] : USUAL_WINDOWS,
-        mistakes.length > 0 || refusedWhole.length > 0 || tally.covered === 0,
+        inTime,
       ),
       errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
-      refused: [...tally.refused.values(), ...tally.uncovered(), ...refusedWhole],
+      refused: [...refused, ...refusedWhole],
     };
   }
 
@@ -188,7 +196,8 @@ export class Quotes {
     groups: readonly Group[],
     handedTo: string | undefined,
     windows: readonly string[],
-    fails: boolean,
+    /** Undefined: the pace tells. */
+    inTime: false | null | undefined,
   ): Promise<BatchQuote['windows']> {
     const { clock, lately, providers } = this.parts;
     const now = clock.now();
@@ -213,8 +222,9 @@ export class Quotes {
           const refused = hasTime ? lately.refusedShare(group.entry, 'flex') : 1;
           return refused * group.expected + (1 - refused) * group.flex;
         }),
-        ends_at: fails || takesMs === undefined ? null : Math.ceil((now + takesMs) / 1000),
-        in_time: fails ? false : takesMs === undefined ? null : takesMs <= windowMs,
+        ...(inTime !== undefined || takesMs === undefined
+          ? { ends_at: null, in_time: inTime ?? null }
+          : { ends_at: Math.ceil((now + takesMs) / 1000), in_time: takesMs <= windowMs }),
       };
     });
   }
@@ -401,6 +411,8 @@ class Tally {
   #refusalOf(entry: ChainEntry, request: ReadyLine['request']): GatewayError | undefined {
     const provider = this.parts.providers.get(entry.provider);
     const isEmbedding = this.asked.endpoint === 'embeddings';
+    const misfit = this.parts.estimate.misfit(entry, isEmbedding);
+    if (misfit !== undefined) return new GatewayError('invalid_request', misfit, { param: 'model' });
     const refused = provider && refusedFieldOf(provider, entry, request, isEmbedding);
     if (!refused) return undefined;
     const { field, words } = refused;

@@ -145,7 +145,7 @@ export const batchQuote = s.component('BatchQuote', {
       by: s.choice('gateway', 'provider_batch').about('Who runs the lines.'),
       ...costs,
       ends_at: wholeOrNull.about(
-        'At the pace of today, in seconds. Null: the provider was not called lately, or no line would be answered.',
+        'At the pace of today, in seconds. Null: the provider was not called lately, a budget has to renew first, or no line would be answered.',
       ),
       in_time: s
         .orNull(s.flag)

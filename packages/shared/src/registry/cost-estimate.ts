@@ -15,7 +15,7 @@ import { estimateLine, type LineEstimate, type PastUse } from './line-estimate.j
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
 
-export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>;
+export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices' | 'maker'>;
 
 /** Estimates the cost of a request or of one call, with this process's providers and registry. */
 export class CostEstimate {
@@ -71,6 +71,12 @@ export class CostEstimate {
     return (
       facts !== undefined && (facts.bandTables !== undefined || facts.priceTable[0].serviceTiers.has('flex'))
     );
+  }
+
+  /** Why the entry's model takes no request of this kind. */
+  misfit(entry: ChainEntry, isEmbedding: boolean): string | undefined {
+    const { maker, prices = 'openai' } = this.providers.get(entry.provider) ?? {};
+    return this.registry().misfit(maker ?? prices, entry, isEmbedding);
   }
 
   /** What a line of a batch will cost at this entry. A text says why nobody knows. */
