@@ -377,8 +377,7 @@ test.serial('a quote foresees which models make no embeddings, and which only th
     const client = sdkFor(gateway);
     const { id } = await createBatch(client, toJsonl(lines), { endpoint });
     const [failed] = await readResults(client, (await batchEnd(client, id)).error_file_id);
-    const { message } = failed?.response?.body.error as { message: string };
-    t.is(quoted.refused[0]?.message, message);
+    t.like(failed?.response?.body.error, { message: quoted.refused[0]?.message });
   }
 });
 
@@ -444,6 +443,24 @@ test.serial('a quote counts as a request of its workspace', async (t) => {
   const error = await t.throwsAsync(client.post('/batches', { body, maxRetries: 0 }));
   t.like(error, { status: 429, code: 'rate_limited' });
 });
+
+test.serial(
+  'while a long quote is under way, others are answered, and its workspace gets no second one',
+  async (t) => {
+    const client = sdkFor(gateway);
+    const lines = Array.from({ length: 10_000 }, (_, i) => line(`${i}`, 'word '.repeat(60)));
+    const content = await toFile(Buffer.from(toJsonl(lines)), 'a.jsonl');
+    const file = await client.files.create({ file: content, purpose: 'batch' });
+    const body = { input_file_id: file.id, endpoint: '/v1/chat/completions', dry_run: true };
+    const both = [1, 2].map(() => client.post('/batches', { body, maxRetries: 0 }) as Promise<BatchQuote>);
+    const first = await Promise.race(both.map((each) => each.catch((error: unknown) => error)));
+    t.like(first, { status: 429, code: 'rate_limited' });
+    const long = Promise.any(both);
+    const other = gateway.chat(line('a', 'hi').body, { key: gateway.keys.modest });
+    t.like(await Promise.race([long, other]), { status: 200 });
+    t.like(await long, { object: 'batch.quote', errors: null });
+  },
+);
 
 test.serial('a batch that has a wrong dry_run or window is refused', async (t) => {
   for (const [more, param] of [

@@ -133,8 +133,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quote-budgets.ts',
-    from: 'followed.left -=',
-    to: 'followed.left +=',
+    from: 'each.left -=',
+    to: 'each.left +=',
   },
   {
     test: 'gateway/batch-quote',
@@ -146,6 +146,12 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
     from: 'isTooLong ? step :',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'this.#busy.has(workspace) ||',
     to: '',
   },
   {

@@ -3,6 +3,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { parseRegistry } from '@sluice/shared/registry/model-registry';
+import { measurePrompt } from '@sluice/shared/registry/prompt-size';
 import test from 'ava';
 
 const registry = parseRegistry({
@@ -26,7 +27,8 @@ const USED: PastUse = { ...NO_USE, requests: 200, input: 1_000, cachedInput: 1_0
 function ofLine(content: string, past: PastUse | undefined, more: Partial<ChatRequest> = {}): LineEstimate {
   const request = { model: 'gpt-big', messages: [{ role: 'user', content }], ...more } as ChatRequest;
   const entry = { provider: 'openai', model: request.model };
-  const line = estimate.ofLine(entry, request, JSON.stringify(request), past, { from: 0, until: 1 });
+  const measured = { request, body: JSON.stringify(request), prompt: measurePrompt(request) };
+  const line = estimate.ofLine(entry, measured, past, { from: 0, until: 1 });
   if (typeof line === 'string') throw new Error(line);
   return line;
 }

@@ -2,10 +2,11 @@
  * Follows the budgets of a workspace while the lines of a quote spend them, one after another: to find the lines that go to
  * another route, and those that are not covered.
  */
-import { budgetWords, type ScopedBudgetState } from '@sluice/shared/contract/budget';
+import { windowOf } from '@sluice/shared/calendar';
+import { budgetWords } from '@sluice/shared/contract/budget';
 import { LONGEST_DEADLINE_MS } from '@sluice/shared/contract/common';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
-import { readCounters, readOwnBudgets, withSpares } from '@sluice/shared/queue/budget-state';
+import { MONTHLY, readTaken } from '@sluice/shared/queue/budget-state';
 import { type Counter, countersOf, hasBudget, limitOf, type Spender } from '@sluice/shared/queue/budgets';
 import { formatUsd } from '@sluice/shared/registry/price';
 import type { Foreseen } from '../chat/admission.js';
@@ -13,12 +14,11 @@ import type { PastUseParts } from './past-use.js';
 
 /** A workspace has no more end users, runs and values of tags at a time. Further ones are not followed. */
 const MOST_COUNTERS = 10_000;
-/** The name of the monthly budget, which is no counter. */
-const MONTH = '';
 
 interface Followed {
-  state: ScopedBudgetState;
+  counter: Counter;
   /** Picodollars. */
+  before: bigint;
   left: bigint;
   /** The lines that it does not cover. */
   lines: number;
@@ -28,37 +28,24 @@ interface Followed {
 export class QuoteBudgets {
   readonly #followed = new Map<string, Followed>();
 
-  constructor(
-    private readonly parts: Pick<PastUseParts, 'redis' | 'names'>,
-    private readonly workspace: string,
+  private constructor(
     private readonly limits: LimitsConfig,
     private readonly now: number,
+    private readonly taken: ReadonlyMap<string, bigint>,
   ) {}
 
-  /** Reads those that concern a line and are not known yet. */
-  async read(spender: Spender): Promise<void> {
-    const { limits, now, workspace } = this;
-    const { redis, names } = this.parts;
-    if (!hasBudget(limits) || this.#followed.size >= MOST_COUNTERS) return;
-    const isNew = ({ name }: Pick<Counter, 'name'>) => !this.#followed.has(name);
-    const counters = withSpares(countersOf(spender, limits, now)).filter(isNew);
-    const states = await readCounters(redis, names, workspace, counters);
-    for (const [i, { name }] of counters.entries()) this.#follow(name, states[i]);
-    const { budgetUsdPerMonth } = limits;
-    if (budgetUsdPerMonth === undefined || !isNew({ name: MONTH })) return;
-    const [month] = await readOwnBudgets(redis, names, workspace, spender, { budgetUsdPerMonth }, now);
-    this.#follow(MONTH, month);
-  }
-
-  /** What is reserved comes back, so it is left. */
-  #follow(name: string, state: ScopedBudgetState | undefined): void {
-    if (!state) return;
-    const left = BigInt(state.left_picodollars) + BigInt(state.reserved_picodollars);
-    this.#followed.set(name, { state, left, lines: 0, first: 0 });
+  static async load(
+    { redis, names, clock }: Pick<PastUseParts, 'redis' | 'names' | 'clock'>,
+    workspace: string,
+    limits: LimitsConfig,
+  ): Promise<QuoteBudgets> {
+    const now = clock.now();
+    const taken = hasBudget(limits) ? await readTaken(redis, names, workspace, now) : new Map();
+    return new QuoteBudgets(limits, now, taken);
   }
 
   leftOf(counter: Counter): bigint {
-    return this.#followed.get(counter.name)?.left ?? limitOf(counter);
+    return this.#followed.get(counter.name)?.left ?? limitOf(counter) - (this.taken.get(counter.name) ?? 0n);
   }
 
   /** Whether a budget that sends the line to another route renews while a batch of today runs. */
@@ -70,21 +57,16 @@ export class QuoteBudgets {
 
   /** Books what a line costs. False: a budget does not cover it. */
   book(spender: Spender, { estimates, spent }: Foreseen, cost: number, line: number): boolean {
-    const { limits, now } = this;
-    const named = countersOf(spender, limits, now, spent).map(({ name, budget }) => ({ ...budget, name }));
-    const concerned = [...named, { name: MONTH, mode: limits.budget }].flatMap(
-      ({ name, mode = 'strict' }) => {
-        const followed = this.#followed.get(name);
-        return followed ? [{ followed, estimate: estimates[mode] }] : [];
-      },
+    const all = [...countersOf(spender, this.limits, this.now, spent), ...this.#monthly()].map((counter) =>
+      this.#follow(counter),
     );
-    const lacking = concerned.find(({ followed, estimate }) => estimate > followed.left)?.followed;
+    const lacking = all.find(({ counter, left }) => estimates[counter.budget.mode ?? 'strict'] > left);
     if (lacking) {
       lacking.lines += 1;
       lacking.first ||= line;
       return false;
     }
-    for (const { followed } of concerned) followed.left -= BigInt(Math.ceil(cost));
+    for (const each of all) each.left -= BigInt(Math.ceil(cost));
     return true;
   }
 
@@ -92,14 +74,26 @@ export class QuoteBudgets {
   lacking(): { words: string; lines: number; first: number }[] {
     return [...this.#followed.values()]
       .filter(({ lines }) => lines > 0)
-      .map(({ state, lines, first }) => {
-        const whose = budgetWords({ ...state, tag: state.tag ?? undefined, value: state.value ?? undefined });
-        const left = BigInt(state.left_picodollars);
-        return {
-          words: `The budget of ${whose} has ${formatUsd(left > 0n ? left : 0n)} USD left.`,
-          lines,
-          first,
-        };
+      .map(({ counter: { budget, value }, before, lines, first }) => {
+        const whose = budgetWords({ ...budget, value: value === '' ? undefined : value });
+        const left = formatUsd(before > 0n ? before : 0n);
+        return { words: `The budget of ${whose} has ${left} USD left.`, lines, first };
       });
+  }
+
+  #follow(counter: Counter): Followed {
+    const known = this.#followed.get(counter.name);
+    if (known) return known;
+    const left = this.leftOf(counter);
+    const followed = { counter, before: left, left, lines: 0, first: 0 };
+    if (this.#followed.size < MOST_COUNTERS) this.#followed.set(counter.name, followed);
+    return followed;
+  }
+
+  #monthly(): Counter[] {
+    const { budgetUsdPerMonth: usd, budget: mode } = this.limits;
+    if (usd === undefined) return [];
+    const budget = { scope: 'workspace', window: 'month', usd, mode } as const;
+    return [{ name: MONTHLY, budget, value: '', window: windowOf('month', this.now, 'UTC'), isSpare: false }];
   }
 }

@@ -17,6 +17,7 @@ import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { refusedFieldOf } from '@sluice/shared/registry/model-facts';
 import { formatUsd } from '@sluice/shared/registry/price';
+import { measurePrompt } from '@sluice/shared/registry/prompt-size';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Admission, Foreseen } from '../chat/admission.js';
 import { durationMs } from '../chat/deadline.js';
@@ -41,7 +42,7 @@ const BUSY_RETRY_MS = 2_000;
 const MOST_WORK_MS = 10_000;
 const MOST_MS = 30_000;
 /** After this much work, other requests get a turn. */
-const BREATHE_AFTER_MS = 10;
+const BREATHE_AFTER_MS = 5;
 /** Lines of more models than this are refused words, not rows. */
 const MOST_GROUPS = 100;
 const MOST_REFUSALS = 50;
@@ -137,7 +138,8 @@ export class Quotes {
 
   async #read(asked: QuoteAsked, owner: WorkspaceRecord): Promise<BatchQuote> {
     const { endpoint, bytes, size, workspace, inputFile } = asked;
-    const tally = new Tally(this.parts, asked, owner);
+    const budgets = await QuoteBudgets.load(this.parts, workspace, owner.limits);
+    const tally = new Tally(this.parts, asked, owner, budgets);
     const { total, mistakes, models } = await checkLines(
       bytes,
       lineLimitsOf(this.parts, { endpoint }),
@@ -270,7 +272,6 @@ class Tally {
   isCut = false;
   /** Lines that the budgets cover. */
   covered = 0;
-  readonly #budgets: QuoteBudgets;
   readonly #began = performance.now();
   readonly #now: number;
   #workMs = 0;
@@ -280,35 +281,42 @@ class Tally {
     private readonly parts: QuotesParts,
     private readonly asked: QuoteAsked,
     private readonly owner: WorkspaceRecord,
+    private readonly budgets: QuoteBudgets,
   ) {
     this.#now = parts.clock.now();
-    this.#budgets = new QuoteBudgets(parts, asked.workspace, owner.limits, this.#now);
   }
 
   /** False when there was work enough. */
   async add(line: BatchLine, number: number, end: number): Promise<boolean> {
     this.end = end;
+    await this.#breathe();
     try {
       const prepared = await this.#prepare(line);
+      await this.#breathe();
       const cost = await this.#addReady(prepared, line);
-      if (this.#budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.covered += 1;
+      if (this.budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.covered += 1;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.#refuse(error, number);
     }
-    const now = performance.now();
-    if (now - this.#breathed > BREATHE_AFTER_MS) {
-      this.#workMs += now - this.#breathed;
-      this.isCut = (this.#workMs > MOST_WORK_MS || now - this.#began > MOST_MS) && end < this.asked.size;
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#breathed = performance.now();
-    }
+    await this.#breathe();
+    const isLong = this.#workMs > MOST_WORK_MS || this.#breathed - this.#began > MOST_MS;
+    this.isCut = isLong && end < this.asked.size;
     return !this.isCut;
+  }
+
+  /** Other requests get a turn between the steps of a long line, too. */
+  async #breathe(): Promise<void> {
+    const workMs = performance.now() - this.#breathed;
+    if (workMs <= BREATHE_AFTER_MS) return;
+    this.#workMs += workMs;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#breathed = performance.now();
   }
 
   /** The lines that a budget does not cover have a cost: they run when it renews. */
   uncovered(): Refused[] {
-    return this.#budgets
+    return this.budgets
       .lacking()
       .slice(0, MOST_REFUSALS)
       .map(({ words, lines, first }) => ({
@@ -324,18 +332,17 @@ class Tally {
     const ready = await prepareLine(this.parts, { workspace, endpoint }, requestId, body);
     const { request, resolved, tags, user } = ready;
     const spender = { keyId, tags, user };
-    await this.#budgets.read(spender);
     const job = {
       ...{ requestId, workspace, ...spender, model: request.model, ...resolved },
       deadline: this.#now + this.parts.deadlineMs,
     };
     const foreseen = await this.parts.admission.foresee(this.owner, job, request, (counter) =>
-      this.#budgets.leftOf(counter),
+      this.budgets.leftOf(counter),
     );
     if (foreseen instanceof GatewayError) throw foreseen;
     if (job.route === resolved.route || job.route === null) return { ready, spender, foreseen, mayServe: [] };
     const other = await resolveModel(job.route, workspace, directory, providers, requestId);
-    const mayServe = this.#budgets.mayRenew(spender, foreseen) ? this.#stepsOf(resolved).flat() : [];
+    const mayServe = this.budgets.mayRenew(spender, foreseen) ? this.#stepsOf(resolved).flat() : [];
     return { ready: { ...ready, resolved: other }, spender, foreseen, mayServe };
   }
 
@@ -343,8 +350,9 @@ class Tally {
   async #addReady({ ready, mayServe }: Prepared, { body }: BatchLine): Promise<number> {
     const { request, resolved } = ready;
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
+    const measured = { request, body, prompt: measurePrompt(request) };
     const estimateOf = (entry: ChainEntry, past: PastUse | undefined) => {
-      const found = this.parts.estimate.ofLine(entry, request, body, past, ends);
+      const found = this.parts.estimate.ofLine(entry, measured, past, ends);
       return typeof found === 'string' ? undefined : found;
     };
     const steps = this.#stepsOf(resolved);

@@ -11,7 +11,7 @@ import {
   type TokensTaken,
 } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
-import { estimateLine, type LineEstimate, type PastUse } from './line-estimate.js';
+import { estimateLine, type LineEstimate, type MeasuredLine, type PastUse } from './line-estimate.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
 
@@ -82,12 +82,11 @@ export class CostEstimate {
   /** What a line of a batch will cost at this entry. A text says why nobody knows. */
   ofLine(
     entry: ChainEntry,
-    request: ChatRequest,
-    body: string,
+    line: MeasuredLine,
     past: PastUse | undefined,
     ends: EndsWithin,
   ): LineEstimate | string {
-    return estimateLine(this.#priced(entry), request, body, past, ends);
+    return estimateLine(this.#priced(entry), line, past, ends);
   }
 
   /** A field of the request that the gateway does not know and that an entry of the chain may act on. */

@@ -13,7 +13,7 @@ import {
   usualImageTokens,
 } from './call-estimate.js';
 import { costOf, type PriceUsed, priceFor } from './price.js';
-import { measurePrompt } from './prompt-size.js';
+import type { PromptSize } from './prompt-size.js';
 
 /** English has about four bytes a token. Text of other languages and code has more tokens, but hardly twice as many. */
 const USUAL_BYTES_PER_TOKEN = 4;
@@ -40,6 +40,13 @@ export interface PastUse {
   longAnswer?: number | undefined;
 }
 
+/** A line, which is measured once for all entries. */
+export interface MeasuredLine {
+  request: ChatRequest;
+  body: string;
+  prompt: PromptSize;
+}
+
 /** Tokens, and picodollars. */
 export interface LineEstimate {
   input: number;
@@ -61,13 +68,11 @@ export interface LineEstimate {
 /** A sentence that begins with the model's name says why there is no estimate. */
 export function estimateLine(
   priced: PricedEntry,
-  request: ChatRequest,
-  body: string,
+  { request, body, prompt }: MeasuredLine,
   past: PastUse | undefined,
   ends: EndsWithin,
 ): LineEstimate | string {
   const { entry, kind, facts } = priced;
-  const prompt = measurePrompt(request);
   const bound = estimateCall(priced, request, prompt, 'strict', { ends });
   if (typeof bound === 'string') return bound;
   if (!facts) return `${entry.provider}/${entry.model} has no known price`;
