@@ -950,8 +950,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'unit/line-estimate',
     file: 'packages/shared/src/registry/line-estimate.ts',
-    from: '!prompt.opaque && ',
-    to: '',
+    from: 'prompt.opaque ? Math.min',
+    to: 'false ? Math.min',
   },
   {
     test: 'unit/line-estimate',

@@ -55,7 +55,7 @@ export interface LineEstimate {
   expected: number;
   /** The same at flex, where the model has it and the request leaves the tier to the gateway. */
   flex: number;
-  /** The cost of the prompt if it has twice the usual tokens, or those of a file that fills the context, none of them from a cache. */
+  /** The cost of the prompt if it has twice the usual tokens, none of them from a cache. A file fills the context. */
   mostInput: number;
   /** The cost of a long answer among those of the route, and of the longest one that may come. */
   longOutput: number;
@@ -115,7 +115,7 @@ export function estimateLine(
     longestOutput: Math.min(longest * dearest.output, bound),
     bound,
     // The context of embeddings is that of one input.
-    isTooLong: !prompt.opaque && input / (prompt.embeds?.inputs ?? 1) > (facts.context_window ?? input),
+    isTooLong: input / (prompt.embeds?.inputs ?? 1) > (facts.context_window ?? input),
   };
 }
 
