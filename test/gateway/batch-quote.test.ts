@@ -7,7 +7,7 @@ import type { BatchQuote, BatchView } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { toFile } from 'openai';
 import { adminOf } from '../helpers/admin.js';
-import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
+import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -42,6 +42,10 @@ test.before(async () => {
           // The bytes of a name count, so these have as many as `shared`.
           cheapy: [{ provider: 'openai', model: 'gpt-4o-mini' }],
           dearer: [{ provider: 'openai', model: 'gpt-4o' }],
+          longer: [
+            { provider: 'openai', model: 'gpt-4o-mini' },
+            { provider: 'openai', model: 'gpt-4.1', when: 'context_length' },
+          ],
           unpriced: [{ provider: 'openai', model: 'made-here' }],
           half: [
             { provider: 'openai', model: 'gpt-4o-mini' },
@@ -72,6 +76,26 @@ test.before(async () => {
             },
             { scope: 'workspace', window: 'total', usd: 5 },
           ],
+        },
+      },
+      thrifty: {
+        routes: {
+          dear: [{ provider: 'openai', model: 'gpt-4o' }],
+          cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        },
+        limits: {
+          budgets: [
+            { scope: 'workspace', window: 'total', usd: 0.05, when_spent: { route: 'cheap', usd: 1 } },
+          ],
+        },
+      },
+      hourly: {
+        routes: {
+          dear: [{ provider: 'openai', model: 'gpt-4o' }],
+          cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }],
+        },
+        limits: {
+          budgets: [{ scope: 'workspace', window: 'hour', usd: 0, when_spent: { route: 'cheap', usd: 1 } }],
         },
       },
       slow: {
@@ -180,7 +204,13 @@ test.serial('a quote names the lines for which the batch would fail', async (t) 
 test.serial('a quote says that a budget does not cover the batch', async (t) => {
   const lines = Array.from({ length: 50 }, (_, i) => line(`${i}`, 'hi'));
   const quoted = await quote(toJsonl(lines), {}, gateway.keys.modest);
-  t.like(quoted.refused, [{ code: 'budget_exceeded', lines: 50, first_line: null }]);
+  const [refused, ...others] = quoted.refused;
+  t.deepEqual(others, []);
+  t.like(refused, { code: 'budget_exceeded', reason: 'budget_too_small' });
+  const first = refused?.first_line ?? 0;
+  t.true(first > 1, 'the budget covers some');
+  t.is(refused?.lines, 51 - first);
+  t.like(quoted.windows, Array(3).fill({ ends_at: null, in_time: null }));
 });
 
 test.serial('a quote foresees lines that a whole budget could not cover', async (t) => {
@@ -191,6 +221,7 @@ test.serial('a quote foresees lines that a whole budget could not cover', async 
   ]);
   t.is(refused.length, 1);
   t.is(Number(windows[0]?.bound_cost_usd), 0);
+  t.like(windows[0], { ends_at: null, in_time: false });
   const client = sdkFor({ ...gateway, key: gateway.keys.poor as string });
   const batch = await batchEnd(client, (await createBatch(client, content)).id);
   t.is(batch.request_counts?.failed, 2);
@@ -222,6 +253,45 @@ test.serial('a quote foresees the budgets of users and tags, and the route that 
     const { status } = await gateway.chat(each.body, { key: gateway.keys.scoped });
     t.is(status, each.custom_id === 'a' || each.custom_id === 'd' ? 429 : 200, each.custom_id);
   }
+});
+
+test.serial('a quote follows a spent budget to its other route, as the batch does', async (t) => {
+  const lines = Array.from({ length: 30 }, (_, i) => {
+    const one = line(`${i}`, `spend ${'word '.repeat(400)}`, 'dear');
+    return { ...one, body: { ...(one.body as object), max_tokens: 500 } };
+  });
+  const used = { prompt_tokens: 510, completion_tokens: 500 };
+  gateway.simulator.script({ match: { textIncludes: 'spend word' }, action: { usage: used } });
+  const { models, windows, refused } = await quote(toJsonl(lines), {}, gateway.keys.thrifty);
+  t.deepEqual(refused, []);
+  const before = gateway.simulator.calls.length;
+  const client = sdkFor({ ...gateway, key: gateway.keys.thrifty as string });
+  const batch = await batchEnd(client, (await createBatch(client, toJsonl(lines))).id);
+  t.is(batch.request_counts?.completed, 30);
+  const called = gateway.simulator.calls.slice(before).map(({ body }) => (body as { model: string }).model);
+  const [dear = 0, cheap = 0] = ['gpt-4o', 'gpt-4o-mini'].map(
+    (model) => called.filter((each) => each === model).length,
+  );
+  t.true(dear > 0 && cheap > 0, `${dear} ${cheap}`);
+  t.deepEqual(
+    models.map(({ model, provider_model: at, lines: count }) => [model, at, count]),
+    [
+      ['dear', 'gpt-4o', dear],
+      ['dear', 'gpt-4o-mini', cheap],
+    ],
+  );
+  const { body } = await adminOf(gateway)('GET', `/batches?search=${batch.id}`);
+  const cost = Number((body.data as BatchView[])[0]?.cost_usd);
+  const { expected_cost_usd: expected, most_cost_usd: most } = windows[0] ?? {};
+  t.true(Math.abs(cost / Number(expected) - 1) < 0.1, `${cost} ${expected}`);
+  t.true(cost <= Number(most));
+});
+
+test.serial('a budget that renews before a batch ends may pay for its dearer route', async (t) => {
+  const { models } = await quote(toJsonl([line('a', 'hi', 'dear')]), {}, gateway.keys.hourly);
+  const { models: dear } = await quote(toJsonl([line('a', 'hi', 'dearer')]));
+  t.like(models, [{ provider_model: 'gpt-4o-mini' }]);
+  t.true(Number(models[0]?.bound_cost_usd) > 0.9 * Number(dear[0]?.bound_cost_usd));
 });
 
 test.serial('a quote for a group has the mean of its members, and the most of the dearest', async (t) => {
@@ -290,6 +360,46 @@ test.serial('sluice batches quote fails where the batch would, and names what is
   t.like(folder, { code: 1, err: `sluice: ${dirname(path)} is a folder\n` });
 });
 
+test.serial('a quote foresees which models make no embeddings, and which only these', async (t) => {
+  const embed = (id: string, model: string) => ({
+    ...{ custom_id: id, method: 'POST', url: '/v1/embeddings', body: { model, input: 'hi' } },
+  });
+  const models = ['gpt-4o', 'text-embedding-3-small'];
+  for (const [endpoint, lines, refusedLine] of [
+    ['/v1/embeddings', models.map((model) => embed(model, model)), 1],
+    ['/v1/chat/completions', models.map((model) => line(model, 'hi', model)), 2],
+  ] as const) {
+    const quoted = await quote(toJsonl(lines), { endpoint });
+    t.deepEqual(
+      quoted.refused.map(({ lines: count, first_line: first }) => [count, first]),
+      [[1, refusedLine]],
+    );
+    const client = sdkFor(gateway);
+    const { id } = await createBatch(client, toJsonl(lines), { endpoint });
+    const [failed] = await readResults(client, (await batchEnd(client, id)).error_file_id);
+    t.like(failed?.response?.body.error, { message: quoted.refused[0]?.message });
+  }
+});
+
+test.serial('a quote counts a prompt that is too long for one entry at the next that takes it', async (t) => {
+  const { models, refused } = await quote(toJsonl([line('a', 'word '.repeat(150_000), 'longer')]));
+  t.deepEqual(refused, []);
+  t.like(models, [{ model: 'longer', provider_model: 'gpt-4.1', lines: 1 }]);
+  t.is(models.length, 1);
+});
+
+test.serial('a quote without a line that would be answered is not in time, and sluice fails', async (t) => {
+  const path = join(dirname(gateway.configPath), 'refused.jsonl');
+  const ask = async (...models: string[]) => {
+    writeFileSync(path, toJsonl(models.map((model, i) => line(`${i}`, 'hi', model))));
+    return sluiceOf(gateway)(['batches', 'quote', path, '--workspace', 'demo']);
+  };
+  const none = await ask('nobody', 'nowhere');
+  t.is(none.code, 1);
+  t.regex(none.out, /24h.* fails/);
+  t.is((await ask('nobody', 'fast')).code, 0);
+});
+
 test.serial('a quote foresees which fields no model of the route takes', async (t) => {
   const ask = (id: string, model: string, more: object) => {
     const one = line(id, 'hi', model);
@@ -333,6 +443,24 @@ test.serial('a quote counts as a request of its workspace', async (t) => {
   const error = await t.throwsAsync(client.post('/batches', { body, maxRetries: 0 }));
   t.like(error, { status: 429, code: 'rate_limited' });
 });
+
+test.serial(
+  'while a long quote is under way, others are answered, and its workspace gets no second one',
+  async (t) => {
+    const client = sdkFor(gateway);
+    const lines = Array.from({ length: 10_000 }, (_, i) => line(`${i}`, 'word '.repeat(60)));
+    const content = await toFile(Buffer.from(toJsonl(lines)), 'a.jsonl');
+    const file = await client.files.create({ file: content, purpose: 'batch' });
+    const body = { input_file_id: file.id, endpoint: '/v1/chat/completions', dry_run: true };
+    const both = [1, 2].map(() => client.post('/batches', { body, maxRetries: 0 }) as Promise<BatchQuote>);
+    const first = await Promise.race(both.map((each) => each.catch((error: unknown) => error)));
+    t.like(first, { status: 429, code: 'rate_limited' });
+    const long = Promise.any(both);
+    const other = gateway.chat(line('a', 'hi').body, { key: gateway.keys.modest });
+    t.like(await Promise.race([long, other]), { status: 200 });
+    t.like(await long, { object: 'batch.quote', errors: null });
+  },
+);
 
 test.serial('a batch that has a wrong dry_run or window is refused', async (t) => {
   for (const [more, param] of [

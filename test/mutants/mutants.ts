@@ -127,14 +127,44 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: 'refusals.every((each) => each !== undefined)',
-    to: 'refusals.length > 0',
+    from: 'if (!taken)',
+    to: 'if (refusals.length > 0)',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'each.left -=',
+    to: 'each.left +=',
   },
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: 'if (BigInt(state.left_picodollars) >= expected)',
-    to: 'if (expected >= 0n)',
+    from: ' || tally.covered === 0',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'isTooLong ? step :',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'this.#busy.has(workspace) ||',
+    to: '',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'if (job.route === resolved.route ||',
+    to: 'if (job.route !== null ||',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'isSpare && end < until',
+    to: 'isSpare && end > until',
   },
   {
     test: 'gateway/batch-share',
@@ -248,8 +278,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/embeddings',
     file: 'packages/worker/src/calls/model-apis.ts',
-    from: 'this.#embeds(upstream, entry) !== false',
-    to: 'this.#embeds(upstream, entry) !== null',
+    from: 'misfit === undefined ? embeddings :',
+    to: 'misfit === null ? embeddings :',
   },
   {
     test: 'gateway/erase',
@@ -916,6 +946,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/cli/src/import/litellm.ts',
     from: 'root.noteRest();',
     to: '',
+  },
+  {
+    test: 'unit/line-estimate',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: 'prompt.opaque ? Math.min',
+    to: 'false ? Math.min',
+  },
+  {
+    test: 'unit/line-estimate',
+    file: 'packages/shared/src/registry/line-estimate.ts',
+    from: 'choices * long',
+    to: 'long',
   },
   {
     test: 'unit/line-estimate',

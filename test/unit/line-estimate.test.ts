@@ -3,20 +3,19 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { parseRegistry } from '@sluice/shared/registry/model-registry';
+import { measurePrompt } from '@sluice/shared/registry/prompt-size';
 import test from 'ava';
 
 const registry = parseRegistry({
   version: '1',
   unit: 'usd_per_million_tokens',
-  models: [
-    {
-      id: 'gpt-big',
-      provider: 'openai',
-      prices: { input: 2, cached_input: 1, output: 10 },
-      context_window: 100_000,
-      max_output_tokens: 50_000,
-    },
-  ],
+  models: ['gpt-big', 'gpt-4o-mini'].map((id) => ({
+    id,
+    provider: 'openai',
+    prices: { input: 2, cached_input: 1, output: 10 },
+    context_window: 100_000,
+    max_output_tokens: 50_000,
+  })),
 });
 const openai = { kind: 'openai', baseUrl: 'https://api.openai.com/v1', prices: 'openai' } as const;
 const estimate = new CostEstimate(new Map([['openai', openai]]), () => registry);
@@ -27,8 +26,9 @@ const USED: PastUse = { ...NO_USE, requests: 200, input: 1_000, cachedInput: 1_0
 
 function ofLine(content: string, past: PastUse | undefined, more: Partial<ChatRequest> = {}): LineEstimate {
   const request = { model: 'gpt-big', messages: [{ role: 'user', content }], ...more } as ChatRequest;
-  const entry = { provider: 'openai', model: 'gpt-big' };
-  const line = estimate.ofLine(entry, request, JSON.stringify(request), past, { from: 0, until: 1 });
+  const entry = { provider: 'openai', model: request.model };
+  const measured = { request, body: JSON.stringify(request), prompt: measurePrompt(request) };
+  const line = estimate.ofLine(entry, measured, past, { from: 0, until: 1 });
   if (typeof line === 'string') throw new Error(line);
   return line;
 }
@@ -54,10 +54,43 @@ test('measured answers tell how long answers are, and how much of the prompts is
   t.is(ofLine('hi', USED, { max_tokens: 7 }).longOutput, 7 * 10 * USD);
 });
 
+test('a line that asks for several answers takes the tokens of each', (t) => {
+  for (const past of [undefined, { ...USED, longAnswer: 250 }, USED]) {
+    const [one, three] = [ofLine('hi', past), ofLine('hi', past, { n: 3 })];
+    t.is(three.output, 3 * one.output);
+    t.is(three.longOutput, 3 * one.longOutput);
+    t.true(three.expected > one.expected + 1.9 * one.output * 10 * USD);
+    t.true(three.bound > one.bound);
+  }
+});
+
 test('text without spaces may have a token for each byte', (t) => {
   const [words, data] = [ofLine('some words '.repeat(100), USED), ofLine('x'.repeat(1_100), USED)];
   t.is(data.input, words.input);
   t.true(data.mostInput > 1.9 * words.mostInput);
+});
+
+test('an image has its tokens, thirty times as many on gpt-4o-mini, and a file may fill the context', (t) => {
+  const image = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${'x'.repeat(9_000)}` } }];
+  const ask = (model: string, parts: object[]) => ofLine(parts as unknown as string, USED, { model });
+  for (const [model, least, most] of [
+    ['gpt-big', 1_600, 4_800],
+    ['gpt-4o-mini', 25_500, 50_000],
+  ] as const) {
+    const line = ask(model, image);
+    t.true(line.input >= least && line.input < least + 100);
+    t.true(line.mostInput >= most * 2 * USD && line.mostInput < (most + 200) * 2 * USD);
+  }
+  const file = ask('gpt-big', [{ type: 'file', file: { file_data: 'x'.repeat(1_000_000) } }]);
+  t.false(file.isTooLong);
+  t.is(file.input, 100_000);
+  t.is(file.mostInput, 100_000 * 2 * USD);
+});
+
+test('an input that is longer than the context of embeddings is told', (t) => {
+  const ask = (input: unknown) => ofLine('', USED, { messages: [], input });
+  t.true(ask('word '.repeat(100_000)).isTooLong);
+  t.false(ask(Array(100).fill('word '.repeat(1_000))).isTooLong);
 });
 
 test('a prompt that is longer than the context is told', (t) => {

@@ -20,7 +20,7 @@ export function createBatches(
   logger: Logger,
   cell: Cell,
   { estimate, availability }: CommonChat,
-  { dispatcher, workspaceLimits, admission, readOwnBudgets, lately, prefixes }: Chat,
+  { dispatcher, workspaceLimits, admission, lately, prefixes }: Chat,
   files: Files,
 ) {
   const { id, payloads, directory, neighbours, apiMetrics } = cell;
@@ -56,7 +56,7 @@ export function createBatches(
     logger,
   );
   const quotes = new Quotes({
-    ...{ store: batches, files, directory, clock, queue, estimate, admission, readOwnBudgets },
+    ...{ store: batches, files, directory, clock, queue, estimate, admission },
     ...{ redis, names, lately },
     providers: config.providers,
     protocol: () => neighbours.protocol,

@@ -5,23 +5,23 @@
  */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type BatchEndpoint, type BatchQuote, pathOf } from '@sluice/shared/contract/batch';
-import { budgetWords } from '@sluice/shared/contract/budget';
 import { entriesOf } from '@sluice/shared/contract/chain';
 import type { GroupMember } from '@sluice/shared/contract/route';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
-import { type ErrorCode, GatewayError, reasonOf } from '@sluice/shared/errors';
+import { GatewayError, reasonOf } from '@sluice/shared/errors';
+import type { Spender } from '@sluice/shared/queue/budgets';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Lately } from '@sluice/shared/queue/lately';
 import { UNKNOWN_CALL_MS } from '@sluice/shared/queue/plan';
-import type { Reason } from '@sluice/shared/reasons';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { type LineEstimate, mostOf, type PastUse } from '@sluice/shared/registry/line-estimate';
 import { refusedFieldOf } from '@sluice/shared/registry/model-facts';
 import { formatUsd } from '@sluice/shared/registry/price';
+import { measurePrompt } from '@sluice/shared/registry/prompt-size';
 import { makeRequestId } from '@sluice/shared/request-id';
-import type { Admission } from '../chat/admission.js';
-import type { BudgetRouteParts } from '../chat/budget-route.js';
+import type { Admission, Foreseen } from '../chat/admission.js';
 import { durationMs } from '../chat/deadline.js';
+import { resolveModel } from '../chat/resolve-model.js';
 import type { Files } from '../files/files.js';
 import { isFinal } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
@@ -30,6 +30,7 @@ import { lineLimitsOf } from './line-feeder.js';
 import type { BatchLine } from './parse-line.js';
 import { type PastUseParts, readPastUse } from './past-use.js';
 import { PROVIDER_WINDOW_MS, planHandOver } from './plan-hand-over.js';
+import { QuoteBudgets } from './quote-budgets.js';
 import { type PaceParts, paceOf } from './quote-pace.js';
 import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
 
@@ -41,7 +42,7 @@ const BUSY_RETRY_MS = 2_000;
 const MOST_WORK_MS = 10_000;
 const MOST_MS = 30_000;
 /** After this much work, other requests get a turn. */
-const BREATHE_AFTER_MS = 10;
+const BREATHE_AFTER_MS = 5;
 /** Lines of more models than this are refused words, not rows. */
 const MOST_GROUPS = 100;
 const MOST_REFUSALS = 50;
@@ -54,8 +55,7 @@ export interface QuotesParts
     PaceParts {
   lately: Lately;
   estimate: CostEstimate;
-  admission: Pick<Admission, 'admitFollower' | 'whyNever'>;
-  readOwnBudgets: BudgetRouteParts['readOwnBudgets'];
+  admission: Pick<Admission, 'admitFollower' | 'foresee'>;
   store: BatchStore;
   files: Files;
   providers: ReadonlyMap<string, ProviderConfig>;
@@ -100,6 +100,14 @@ interface Group {
 const USUAL_FIELDS = ['input', 'output', 'expected', 'flex'] as const;
 const MOST_FIELDS = ['mostInput', 'longOutput', 'longestOutput', 'bound'] as const;
 
+interface Prepared {
+  ready: ReadyLine;
+  spender: Spender;
+  foreseen: Foreseen;
+  /** The entries of the route that the line names, where a spent budget that renews soon sends it to another one. */
+  mayServe: ChainEntry[];
+}
+
 type Refused = BatchQuote['refused'][number];
 
 export class Quotes {
@@ -130,7 +138,8 @@ export class Quotes {
 
   async #read(asked: QuoteAsked, owner: WorkspaceRecord): Promise<BatchQuote> {
     const { endpoint, bytes, size, workspace, inputFile } = asked;
-    const tally = new Tally(this.parts, asked, owner);
+    const budgets = await QuoteBudgets.load(this.parts, workspace, owner.limits);
+    const tally = new Tally(this.parts, asked, owner, budgets);
     const { total, mistakes, models } = await checkLines(
       bytes,
       lineLimitsOf(this.parts, { endpoint }),
@@ -144,13 +153,22 @@ export class Quotes {
       { id: makeRequestId(), workspace, endpoint, created: 0, expires: PROVIDER_WINDOW_MS },
       models,
     );
-    const refused = [...tally.refused.values(), ...(await this.#refusedWhole(asked, owner, total, groups))];
+    const lines = Math.round(total * scale);
+    const refusedWhole = await this.#refusedWhole(asked, lines);
+    const uncovered = tally.uncovered();
+    const refused = [...tally.refused.values(), ...uncovered].map((each) => ({
+      ...each,
+      lines: Math.round(each.lines * scale),
+    }));
+    const fails = mistakes.length > 0 || refusedWhole.length > 0 || tally.covered === 0;
+    // Lines that no budget covers wait until it renews, or fail.
+    const inTime = fails ? false : uncovered.length > 0 ? null : undefined;
     const sum = (field: 'input' | 'output') => groups.reduce((all, group) => all + group[field], 0);
     return {
       object: 'batch.quote',
       endpoint: pathOf(endpoint) satisfies BatchEndpoint,
       input_file_id: inputFile,
-      lines: Math.round(total * scale),
+      lines,
       lines_read: total,
       unpriced_lines: Math.round(tally.unpriced * scale),
       input_tokens: sum('input'),
@@ -168,10 +186,10 @@ export class Quotes {
         groups,
         plan && plan.oneByOne === undefined ? plan.provider : undefined,
         asked.window ? [asked.window] : USUAL_WINDOWS,
-        mistakes.length > 0,
+        inTime,
       ),
       errors: mistakes.length === 0 ? null : { object: 'list', data: mistakes },
-      refused,
+      refused: [...refused, ...refusedWhole],
     };
   }
 
@@ -180,7 +198,8 @@ export class Quotes {
     groups: readonly Group[],
     handedTo: string | undefined,
     windows: readonly string[],
-    fails: boolean,
+    /** Undefined: the pace tells. */
+    inTime: false | null | undefined,
   ): Promise<BatchQuote['windows']> {
     const { clock, lately, providers } = this.parts;
     const now = clock.now();
@@ -205,34 +224,27 @@ export class Quotes {
           const refused = hasTime ? lately.refusedShare(group.entry, 'flex') : 1;
           return refused * group.expected + (1 - refused) * group.flex;
         }),
-        ends_at: fails || takesMs === undefined ? null : Math.ceil((now + takesMs) / 1000),
-        in_time: fails ? false : takesMs === undefined ? null : takesMs <= windowMs,
+        ...(inTime !== undefined || takesMs === undefined
+          ? { ends_at: null, in_time: inTime ?? null }
+          : { ends_at: Math.ceil((now + takesMs) / 1000), in_time: takesMs <= windowMs }),
       };
     });
   }
 
-  /** What would keep the whole batch from being created or answered. */
-  async #refusedWhole(
-    { workspace, keyId }: QuoteAsked,
-    { limits }: WorkspaceRecord,
-    lines: number,
-    groups: readonly Group[],
-  ): Promise<Refused[]> {
-    const { files, maxActiveBatches, readOwnBudgets } = this.parts;
+  /** What would keep the batch from being created. */
+  async #refusedWhole({ workspace }: QuoteAsked, lines: number): Promise<Refused[]> {
+    const { files, maxActiveBatches } = this.parts;
     const found: Refused[] = [];
-    const add = (code: ErrorCode, message: string, reason: Reason) =>
-      found.push({ code, message, param: null, reason, lines, first_line: null });
+    const add = ({ code, message }: Pick<Refused, 'code' | 'message'>) =>
+      found.push({ code, message, param: null, reason: 'quota', lines, first_line: null });
     const noRoom = await files.requireRoom(workspace, 1).catch((error: unknown) => error);
-    if (noRoom instanceof GatewayError) add(noRoom.code, noRoom.message, reasonOf(noRoom));
+    if (noRoom instanceof GatewayError) add(noRoom);
     const active = (await this.#underWay()).filter((each) => each.workspace === workspace);
     if (active.length >= maxActiveBatches)
-      add('quota_exceeded', `This workspace may have ${maxActiveBatches} batches under way.`, 'quota');
-    const expected = BigInt(groups.reduce((sum, group) => sum + group.expected, 0));
-    for (const state of await readOwnBudgets(workspace, { keyId }, limits)) {
-      if (BigInt(state.left_picodollars) >= expected) continue;
-      const whose = budgetWords({ ...state, tag: state.tag ?? undefined, value: state.value ?? undefined });
-      add('budget_exceeded', `The budget of ${whose} has ${state.left_usd} USD left.`, 'budget_too_small');
-    }
+      add({
+        code: 'quota_exceeded',
+        message: `This workspace may have ${maxActiveBatches} batches under way.`,
+      });
     return found;
   }
 
@@ -258,6 +270,8 @@ class Tally {
   /** Where the last line that was read ends. */
   end = 0;
   isCut = false;
+  /** Lines that the budgets cover. */
+  covered = 0;
   readonly #began = performance.now();
   readonly #now: number;
   #workMs = 0;
@@ -267,6 +281,7 @@ class Tally {
     private readonly parts: QuotesParts,
     private readonly asked: QuoteAsked,
     private readonly owner: WorkspaceRecord,
+    private readonly budgets: QuoteBudgets,
   ) {
     this.#now = parts.clock.now();
   }
@@ -274,88 +289,138 @@ class Tally {
   /** False when there was work enough. */
   async add(line: BatchLine, number: number, end: number): Promise<boolean> {
     this.end = end;
+    await this.#breathe();
     try {
-      await this.#addReady(await this.#prepare(line), line);
+      const prepared = await this.#prepare(line);
+      await this.#breathe();
+      const cost = await this.#addReady(prepared, line);
+      if (this.budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.covered += 1;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.#refuse(error, number);
     }
-    const now = performance.now();
-    if (now - this.#breathed > BREATHE_AFTER_MS) {
-      this.#workMs += now - this.#breathed;
-      this.isCut = (this.#workMs > MOST_WORK_MS || now - this.#began > MOST_MS) && end < this.asked.size;
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#breathed = performance.now();
-    }
+    await this.#breathe();
+    const isLong = this.#workMs > MOST_WORK_MS || this.#breathed - this.#began > MOST_MS;
+    this.isCut = isLong && end < this.asked.size;
     return !this.isCut;
   }
 
-  async #prepare({ body }: BatchLine): Promise<ReadyLine> {
+  /** Other requests get a turn between the steps of a long line, too. */
+  async #breathe(): Promise<void> {
+    const workMs = performance.now() - this.#breathed;
+    if (workMs <= BREATHE_AFTER_MS) return;
+    this.#workMs += workMs;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#breathed = performance.now();
+  }
+
+  /** The lines that a budget does not cover have a cost: they run when it renews. */
+  uncovered(): Refused[] {
+    return this.budgets
+      .lacking()
+      .slice(0, MOST_REFUSALS)
+      .map(({ words, lines, first }) => ({
+        ...{ code: 'budget_exceeded', message: words, param: null, reason: 'budget_too_small' },
+        ...{ lines, first_line: first },
+      }));
+  }
+
+  async #prepare({ body }: BatchLine): Promise<Prepared> {
     const { workspace, endpoint, keyId } = this.asked;
+    const { directory, providers } = this.parts;
     const requestId = makeRequestId();
     const ready = await prepareLine(this.parts, { workspace, endpoint }, requestId, body);
     const { request, resolved, tags, user } = ready;
-    const { chain, route, onCrash } = resolved;
-    const deadline = this.#now + this.parts.deadlineMs;
-    const refusal = await this.parts.admission.whyNever(
-      this.owner,
-      { requestId, workspace, keyId, tags, user, model: request.model, route, chain, onCrash, deadline },
-      request,
+    const spender = { keyId, tags, user };
+    const job = {
+      ...{ requestId, workspace, ...spender, model: request.model, ...resolved },
+      deadline: this.#now + this.parts.deadlineMs,
+    };
+    const foreseen = await this.parts.admission.foresee(this.owner, job, request, (counter) =>
+      this.budgets.leftOf(counter),
     );
-    if (refusal) throw refusal;
-    return ready;
+    if (foreseen instanceof GatewayError) throw foreseen;
+    if (job.route === resolved.route || job.route === null) return { ready, spender, foreseen, mayServe: [] };
+    const other = await resolveModel(job.route, workspace, directory, providers, requestId);
+    const mayServe = this.budgets.mayRenew(spender, foreseen) ? this.#stepsOf(resolved).flat() : [];
+    return { ready: { ...ready, resolved: other }, spender, foreseen, mayServe };
   }
 
-  async #addReady({ request, resolved }: ReadyLine, { body }: BatchLine): Promise<void> {
-    const { first, others } = this.#entriesOf(resolved);
-    const called = [...first, ...others.filter(isForAll)];
-    const refusals = called.map((each) => this.#refusalOf(each, request));
-    if (refusals[0] && refusals.every((each) => each !== undefined)) throw refusals[0];
+  /** Returns what the line is expected to cost. */
+  async #addReady({ ready, mayServe }: Prepared, { body }: BatchLine): Promise<number> {
+    const { request, resolved } = ready;
     const ends = { from: this.#now, until: this.#now + this.parts.deadlineMs };
-    const { estimate } = this.parts;
-    const shares: { group: Group; weight: number; own: LineEstimate | undefined }[] = [];
-    const all: (LineEstimate | undefined)[] = [];
-    for (const entry of first) {
-      const group = await this.#groupOf(request.model, resolved.route, entry);
-      const estimates = [entry, ...others].map((each) => {
-        const found = estimate.ofLine(each, request, body, group.past, ends);
-        return typeof found === 'string' ? undefined : found;
-      });
-      shares.push({ group, weight: entry.weight ?? 1, own: estimates[0] });
-      all.push(...estimates);
+    const measured = { request, body, prompt: measurePrompt(request) };
+    const estimateOf = (entry: ChainEntry, past: PastUse | undefined) => {
+      const found = this.parts.estimate.ofLine(entry, measured, past, ends);
+      return typeof found === 'string' ? undefined : found;
+    };
+    const steps = this.#stepsOf(resolved);
+    const shares: { group: Group; entry: GroupMember; own: LineEstimate | undefined }[] = [];
+    const refusals: GatewayError[] = [];
+    let isTooLong = false;
+    for (const step of steps) {
+      // An entry with a condition is for a prompt that was too long for another one.
+      for (const entry of isTooLong ? step : step.filter(isForAll)) {
+        const refusal = this.#refusalOf(entry, request);
+        if (refusal) {
+          refusals.push(refusal);
+          continue;
+        }
+        const group = await this.#groupOf(request.model, resolved.route, entry);
+        const own = estimateOf(entry, group.past);
+        if (own?.isTooLong) {
+          refusals.push(tooLong(entry));
+          isTooLong = true;
+        } else shares.push({ group, entry, own });
+      }
+      if (shares.length > 0) break;
     }
-    if (shares.every(({ own }) => own?.isTooLong)) throw tooLong(first[0] as ChainEntry);
+    const [taken] = shares;
+    if (!taken) throw refusals[0];
+    const others = [...steps.flat(), ...mayServe].filter(
+      (each) => !shares.some(({ entry }) => entry === each),
+    );
+    const all = [
+      ...shares.map(({ own }) => own),
+      ...others.map((entry) => estimateOf(entry, taken.group.past)),
+    ];
     const known = all.filter((each) => each !== undefined);
     if (known.length < all.length) this.unpriced += 1;
     // Another entry of the chain may serve, and the dearest is the most.
     const most = (field: keyof LineEstimate) => Math.max(...known.map((each) => Number(each[field])));
-    const weightOf = (some: typeof shares) => some.reduce((sum, { weight }) => sum + weight, 0);
+    const weightOf = (some: typeof shares) =>
+      some.reduce((sum, { entry: { weight = 1 } }) => sum + weight, 0);
     const pricedWeight = weightOf(shares.filter(({ own }) => own));
-    for (const { group, weight, own } of shares) {
+    let cost = 0;
+    for (const { group, entry, own } of shares) {
+      const { weight = 1 } = entry;
       const share = weight / weightOf(shares);
       group.lines += share;
       if (!own) {
         group.isPriced = false;
         continue;
       }
+      cost += share * own.expected;
       group.isMeasured = own.isMeasured;
       for (const field of USUAL_FIELDS) group[field] += share * own[field];
       for (const field of MOST_FIELDS) group[field] += (weight / pricedWeight) * most(field);
     }
+    return cost;
   }
 
-  /** The entry that is called first, or the members of its group, and all others, in the order of the route. */
-  #entriesOf({ chain, groups }: ReadyLine['resolved']): { first: GroupMember[]; others: GroupMember[] } {
+  /** The entries of the route, and the members of each of its groups, in its order. */
+  #stepsOf({ chain, groups }: ReadyLine['resolved']): GroupMember[][] {
     const isThere = ({ provider }: GroupMember) => this.parts.providers.has(provider);
-    const steps = (groups ?? chain).map((entry) => entriesOf([entry]).filter(isThere));
-    const first = steps.map((members) => members.filter(isForAll)).find(({ length }) => length > 0) ?? [];
-    return { first, others: steps.flat().filter((entry) => !first.includes(entry)) };
+    return (groups ?? chain).map((entry) => entriesOf([entry]).filter(isThere));
   }
 
   /** What this entry is known to refuse of the request. */
   #refusalOf(entry: ChainEntry, request: ReadyLine['request']): GatewayError | undefined {
     const provider = this.parts.providers.get(entry.provider);
     const isEmbedding = this.asked.endpoint === 'embeddings';
+    const misfit = this.parts.estimate.misfit(entry, isEmbedding);
+    if (misfit !== undefined) return new GatewayError('invalid_request', misfit, { param: 'model' });
     const refused = provider && refusedFieldOf(provider, entry, request, isEmbedding);
     if (!refused) return undefined;
     const { field, words } = refused;
@@ -397,7 +462,9 @@ function isForAll({ when }: GroupMember): boolean {
 /** In whole numbers. The lines of all groups together are as many as they were. */
 function scaled(groups: readonly Group[], scale: number): Group[] {
   let lines = 0;
-  return groups.map((group) => {
+  // A group without a line has only refused some.
+  const used = groups.filter((group) => group.lines > 0);
+  return used.map((group) => {
     const before = Math.round(lines);
     lines += group.lines * scale;
     const numbers = Object.entries(group).filter(([, value]) => typeof value === 'number');

@@ -8,7 +8,7 @@ import { waitUntil } from '@sluice/shared/contract/priority';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
-import { hasBudget, modeOf, type Spender } from '@sluice/shared/queue/budgets';
+import { type Counter, hasBudget, modeOf, type Spender } from '@sluice/shared/queue/budgets';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { UsualOutputs } from '@sluice/shared/queue/usual-output';
@@ -60,6 +60,9 @@ type RoutedJob = Pick<
   ChatJob,
   'workspace' | 'requestId' | 'model' | 'route' | 'chain' | 'onCrash' | 'insteadOf'
 >;
+
+/** `spent`: the budgets that send the request to another route. */
+export type Foreseen = Required<Pick<LimitedRequest, 'estimates' | 'spent'>>;
 
 export class Admission {
   readonly #waiters = new Map<string, Waiter>();
@@ -113,20 +116,24 @@ export class Admission {
     return isLimited(limits) ? this.#reserve(workspace, job, request) : undefined;
   }
 
-  /** Why the workspace may not send this request at any time, even while nothing of its budgets is spent. */
-  async whyNever(
+  /**
+   * Why the workspace may not send this request at any time, even while nothing of its budgets is spent. Else what it may cost,
+   * and which budgets send it to another route, because too little is left of them. The job is one of that route then.
+   */
+  async foresee(
     workspace: WorkspaceRecord,
     job: EstimatedJob & RoutedJob & Spender,
     request: ChatRequest,
-  ): Promise<Refusal> {
+    leftOf: (counter: Counter) => bigint,
+  ): Promise<GatewayError | Foreseen> {
     const { limits } = workspace;
     const spent: Budget[] = [];
     for (;;) {
       const estimates = this.#estimate(limits, job, request);
       const refused = this.#mayChoose(workspace, job, request);
       if (refused || estimates instanceof GatewayError) return refused ?? (estimates as GatewayError);
-      const answer = whyNeverCovered({ ...job, estimates, now: this.clock.now(), spent }, limits);
-      if (!answer) return undefined;
+      const answer = whyNeverCovered({ ...job, estimates, now: this.clock.now(), spent }, limits, leftOf);
+      if (!answer) return { estimates, spent };
       if (!(await this.#takeOtherRoute(job, answer, spent))) return answer.error;
     }
   }

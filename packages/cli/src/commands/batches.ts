@@ -67,18 +67,21 @@ const MODEL_COLUMNS: Column<Row<'models'>>[] = [
     cell: ({ is_priced, is_measured }) => (!is_priced ? 'no price' : is_measured ? 'as measured' : 'a guess'),
   },
 ];
+function fails({ ends_at, in_time }: Row<'windows'>): boolean {
+  return ends_at === null && in_time === false;
+}
+
 const WINDOW_COLUMNS: Column<Row<'windows'>>[] = [
   { title: 'WINDOW', cell: ({ completion_window }) => completion_window },
   { title: 'BY', cell: ({ by }) => by.replace('_', ' ') },
   ...COSTS,
   {
     title: 'ENDS',
-    cell: ({ ends_at, in_time }) =>
-      ends_at === null
-        ? in_time === false
-          ? 'fails'
-          : 'unknown'
-        : `${momentOf(ends_at)}${in_time ? '' : ', too late'}`,
+    cell: (row) => {
+      const { ends_at, in_time } = row;
+      if (ends_at === null) return fails(row) ? 'fails' : 'unknown';
+      return `${momentOf(ends_at)}${in_time ? '' : ', too late'}`;
+    },
   },
 ];
 const REFUSED_COLUMNS: Column<Row<'refused'>>[] = [
@@ -161,7 +164,7 @@ export function addBatchCommands(program: Command, cli: Cli): void {
     const { endpoint } = options;
     const quote = await cli.admin.sendFile<BatchQuote>(place, { endpoint }, createReadStream(file), bytes);
     cli.show(quote, () => quoteText(quote, cli.style));
-    if (quote.errors) throw new SaidError('the batch would fail');
+    if (quote.windows.every(fails)) throw new SaidError('no line would be answered');
   });
 
   withExamples(

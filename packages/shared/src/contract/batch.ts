@@ -145,9 +145,11 @@ export const batchQuote = s.component('BatchQuote', {
       by: s.choice('gateway', 'provider_batch').about('Who runs the lines.'),
       ...costs,
       ends_at: wholeOrNull.about(
-        'At the pace of today, in seconds. Null: the provider was not called lately, or the batch would fail.',
+        'At the pace of today, in seconds. Null: the provider was not called lately, a budget has to renew first, or no line would be answered.',
       ),
-      in_time: s.orNull(s.flag).about('False also if the batch would fail for its `errors`.'),
+      in_time: s
+        .orNull(s.flag)
+        .about('False also if the batch would fail for its `errors`, or no line of it would be answered.'),
     }),
   ),
   errors: s.orNull(lineMistakes).about('The batch would fail for these before anything is run.'),

@@ -18,6 +18,8 @@ import {
 import { estimatedMonth } from './workspace-limits.js';
 
 const AT_ONCE = 250;
+/** The name of the monthly budget, which has no counter of its own. */
+export const MONTHLY = '';
 
 interface Use {
   spent: bigint;
@@ -37,6 +39,28 @@ export async function readOwnBudgets(
   const own = await readCounters(redis, names, workspace, withSpares(countersOf(spender, limits, now)));
   const month = await readMonth(redis, names, workspace, limits, now);
   return month ? [...own, month] : own;
+}
+
+/** What is spent and estimated in every counter of the workspace, by its name, and in the month. Picodollars. */
+export async function readTaken(
+  redis: Redis,
+  names: ShardNames,
+  workspace: string,
+  now: number,
+): Promise<Map<string, bigint>> {
+  const known = await redis.zrange(names.money(workspace, 'values'), '0', '-1');
+  const month = monthOf(now);
+  const taken = new Map<string, bigint>();
+  const add = (name: string, [spent, estimated]: (string | null)[]) =>
+    taken.set(name, BigInt(spent ?? 0) + BigInt(estimated ?? 0));
+  add(MONTHLY, await redis.hmget(names.spent(workspace), month, estimatedMonth(month)));
+  for (let i = 0; i < known.length; i += AT_ONCE)
+    await Promise.all(
+      known.slice(i, i + AT_ONCE).map(async (name) => {
+        add(name, await redis.hmget(names.money(workspace, `counter:${name}`), 'spent', 'estimated'));
+      }),
+    );
+  return taken;
 }
 
 /** Every value of the workspace's budgets that is counted now, and those that nobody has used yet. The most used first. */
@@ -146,7 +170,7 @@ async function readMonth(
   };
   const window = windowOf('month', now, 'UTC');
   const budget = { scope: 'workspace', window: 'month', usd: budgetUsdPerMonth } as const;
-  const counter = { name: '', budget, value: '', window, isSpare: false };
+  const counter = { name: MONTHLY, budget, value: '', window, isSpare: false };
   return stateOf(counter, toBudgetPicodollars(budgetUsdPerMonth), use);
 }
 

@@ -99,6 +99,11 @@ export function digestOf(value: string): string {
   return createHash('sha256').update(value).digest('base64url').slice(0, DIGEST_CHARS);
 }
 
+/** Whether requests that it does not cover go to another route. */
+export function hasOtherRoute({ budget, isSpare }: Counter): boolean {
+  return !isSpare && typeof budget.when_spent === 'object';
+}
+
 export function limitOf({ budget: { usd, when_spent: whenSpent }, isSpare }: Counter): bigint {
   return toBudgetPicodollars(isSpare && typeof whenSpent === 'object' ? whenSpent.usd : usd);
 }

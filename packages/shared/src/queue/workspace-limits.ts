@@ -23,6 +23,7 @@ import {
   type Counter,
   countersOf,
   hasBudget,
+  hasOtherRoute,
   heldOf,
   limitOf,
   partOf,
@@ -215,15 +216,19 @@ export class WorkspaceLimits {
   }
 }
 
-/** Why a budget could not cover the request even while nothing of it is spent. The text is the same for all such requests. */
+/**
+ * Why a budget could not cover the request even while nothing of it is spent. The text is the same for all such requests. A
+ * budget with another route covers no more than is left of it.
+ */
 export function whyNeverCovered(
   request: Spender & Pick<LimitedRequest, 'estimates' | 'now' | 'spent'>,
   limits: LimitsConfig,
+  leftOf: (counter: Counter) => bigint,
 ): Extract<Admitted, { as: 'refused' }> | undefined {
   const { estimates, now, spent } = request;
   const { budgetUsdPerMonth, budget = 'strict' } = limits;
   const counter = countersOf(request, limits, now, spent).find(
-    (each) => estimates[each.budget.mode ?? 'strict'] > limitOf(each),
+    (each) => estimates[each.budget.mode ?? 'strict'] > (hasOtherRoute(each) ? leftOf(each) : limitOf(each)),
   );
   if (counter) {
     const error = neverCovered(`The budget for ${budgetWords(counter.budget)},`, limitOf(counter));

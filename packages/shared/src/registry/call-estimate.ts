@@ -23,7 +23,7 @@ const MOST_TOKENS_ADDED_TO_INPUT = 4;
 const MOST_IMAGE_TOKENS = { openai: 25_000, anthropic: 5_000 };
 /** This model counts thirty times the tokens for an image. The pattern fits fine-tuned and resold versions too. */
 const DEAR_IMAGES = /(?:^|[/:])gpt-4o-mini(?![a-z0-9])/;
-const MOST_DEAR_IMAGE_TOKENS = 50_000;
+const DEAR_IMAGE_TOKENS = { usual: 25_500, most: 50_000 };
 const USUAL_IMAGE_TOKENS = 1_600;
 /** Stands in when the registry has no window for a model. No model on the market reads or writes more in one call. */
 const LARGEST_WINDOW = 2_000_000;
@@ -135,7 +135,7 @@ function tiersThatMayServe(
   return serviceTiers.has(asked) ? [asked] : undefined;
 }
 
-function promptTokens(
+export function promptTokens(
   prompt: PromptSize,
   kind: string,
   model: string,
@@ -148,13 +148,17 @@ function promptTokens(
   // The window is that of one input here.
   if (prompt.embeds)
     return text + prompt.embeds.tokens + (strict ? prompt.embeds.inputs * MOST_TOKENS_ADDED_TO_INPUT : 0);
-  const images = prompt.images * (strict ? mostImageTokens(kind, model) : USUAL_IMAGE_TOKENS);
+  const images = prompt.images * (strict ? mostImageTokens(kind, model) : usualImageTokens(model));
   // The provider refuses a prompt that exceeds the model's window, so it costs nothing.
   return Math.min(text + images + (strict ? MOST_TOKENS_ADDED : 0), window ?? Number.POSITIVE_INFINITY);
 }
 
-function mostImageTokens(kind: string, model: string): number {
-  if (DEAR_IMAGES.test(model)) return MOST_DEAR_IMAGE_TOKENS;
+export function usualImageTokens(model: string): number {
+  return DEAR_IMAGES.test(model) ? DEAR_IMAGE_TOKENS.usual : USUAL_IMAGE_TOKENS;
+}
+
+export function mostImageTokens(kind: string, model: string): number {
+  if (DEAR_IMAGES.test(model)) return DEAR_IMAGE_TOKENS.most;
   return kind === 'anthropic' ? MOST_IMAGE_TOKENS.anthropic : MOST_IMAGE_TOKENS.openai;
 }
 
@@ -201,7 +205,8 @@ function limitOf(request: ChatRequest, kind: string, entry: ChainEntry): number 
   return Math.min(asked ?? entry.max_tokens ?? byDefault, entry.max_tokens ?? Number.POSITIVE_INFINITY);
 }
 
-function choicesOf({ n }: ChatRequest, kind: string): number {
+/** Of these each is as long as a single answer. */
+export function choicesOf({ n }: ChatRequest, kind: string): number {
   return kind !== 'anthropic' && typeof n === 'number' ? n : 1;
 }
 

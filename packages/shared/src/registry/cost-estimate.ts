@@ -11,11 +11,11 @@ import {
   type TokensTaken,
 } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
-import { estimateLine, type LineEstimate, type PastUse } from './line-estimate.js';
+import { estimateLine, type LineEstimate, type MeasuredLine, type PastUse } from './line-estimate.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
 
-export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>;
+export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices' | 'maker'>;
 
 /** Estimates the cost of a request or of one call, with this process's providers and registry. */
 export class CostEstimate {
@@ -73,15 +73,20 @@ export class CostEstimate {
     );
   }
 
+  /** Why the entry's model takes no request of this kind. */
+  misfit(entry: ChainEntry, isEmbedding: boolean): string | undefined {
+    const { maker, prices = 'openai' } = this.providers.get(entry.provider) ?? {};
+    return this.registry().misfit(maker ?? prices, entry, isEmbedding);
+  }
+
   /** What a line of a batch will cost at this entry. A text says why nobody knows. */
   ofLine(
     entry: ChainEntry,
-    request: ChatRequest,
-    body: string,
+    line: MeasuredLine,
     past: PastUse | undefined,
     ends: EndsWithin,
   ): LineEstimate | string {
-    return estimateLine(this.#priced(entry), request, body, past, ends);
+    return estimateLine(this.#priced(entry), line, past, ends);
   }
 
   /** A field of the request that the gateway does not know and that an entry of the chain may act on. */

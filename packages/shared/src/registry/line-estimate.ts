@@ -4,16 +4,24 @@
  */
 import { type ChatRequest, leavesTier } from '../chat.js';
 import type { EndsWithin, PricedEntry } from './call-estimate.js';
-import { estimateCall, outputLimitOf } from './call-estimate.js';
+import {
+  choicesOf,
+  estimateCall,
+  mostImageTokens,
+  outputLimitOf,
+  promptTokens,
+  usualImageTokens,
+} from './call-estimate.js';
 import { costOf, type PriceUsed, priceFor } from './price.js';
-import { measurePrompt } from './prompt-size.js';
+import type { PromptSize } from './prompt-size.js';
 
 /** English has about four bytes a token. Text of other languages and code has more tokens, but hardly twice as many. */
 const USUAL_BYTES_PER_TOKEN = 4;
 const LEAST_USUAL_BYTES_PER_TOKEN = 2;
 /** Text with fewer spaces is base64, numbers or a script without spaces. A token of it may be a single byte. */
 const BYTES_PER_SPACE = 20;
-const USUAL_IMAGE_TOKENS = 1_600;
+/** A large image has so many times the tokens of a usual one at most. */
+const LARGE_IMAGE = 3;
 /** Most answers are shorter when nobody limits them. */
 const USUAL_OUTPUT_TOKENS = 1_000;
 /** So many answers tell how long the answers of a route are. */
@@ -32,6 +40,13 @@ export interface PastUse {
   longAnswer?: number | undefined;
 }
 
+/** A line, which is measured once for all entries. */
+export interface MeasuredLine {
+  request: ChatRequest;
+  body: string;
+  prompt: PromptSize;
+}
+
 /** Tokens, and picodollars. */
 export interface LineEstimate {
   input: number;
@@ -40,7 +55,7 @@ export interface LineEstimate {
   expected: number;
   /** The same at flex, where the model has it and the request leaves the tier to the gateway. */
   flex: number;
-  /** The cost of the prompt if it has twice the usual tokens, and none of it is read from a cache. */
+  /** The cost of the prompt if it has twice the usual tokens, none of them from a cache. A file fills the context. */
   mostInput: number;
   /** The cost of a long answer among those of the route, and of the longest one that may come. */
   longOutput: number;
@@ -53,26 +68,30 @@ export interface LineEstimate {
 /** A sentence that begins with the model's name says why there is no estimate. */
 export function estimateLine(
   priced: PricedEntry,
-  request: ChatRequest,
-  body: string,
+  { request, body, prompt }: MeasuredLine,
   past: PastUse | undefined,
   ends: EndsWithin,
 ): LineEstimate | string {
   const { entry, kind, facts } = priced;
-  const prompt = measurePrompt(request);
   const bound = estimateCall(priced, request, prompt, 'strict', { ends });
   if (typeof bound === 'string') return bound;
   if (!facts) return `${entry.provider}/${entry.model} has no known price`;
   const given = prompt.embeds?.tokens ?? 0;
-  const images = prompt.images * USUAL_IMAGE_TOKENS;
-  const input = Math.ceil(prompt.bytes / USUAL_BYTES_PER_TOKEN) + images + given;
+  const image = usualImageTokens(entry.model);
+  const largeImage = Math.min(LARGE_IMAGE * image, mostImageTokens(kind, entry.model));
+  const usualInput = Math.ceil(prompt.bytes / USUAL_BYTES_PER_TOKEN) + prompt.images * image + given;
+  // How many tokens a file has does not follow from its bytes.
+  const input = prompt.opaque ? Math.min(usualInput, facts.context_window ?? usualInput) : usualInput;
   const bytesPerToken = hasSpaces(body, prompt.bytes) ? LEAST_USUAL_BYTES_PER_TOKEN : 1;
-  const mostInput = Math.ceil(prompt.bytes / bytesPerToken) + images + given;
+  const mostInput = prompt.opaque
+    ? promptTokens(prompt, kind, entry.model, facts, 'strict')
+    : Math.ceil(prompt.bytes / bytesPerToken) + prompt.images * largeImage + given;
   const longest = prompt.embeds ? 0 : outputLimitOf(request, kind, entry, facts);
   const isMeasured = past !== undefined && past.requests >= ENOUGH_ANSWERS;
   const usual = isMeasured ? Math.ceil(past.output / past.requests) : USUAL_OUTPUT_TOKENS;
   const long = isMeasured ? (past.longAnswer ?? LONG_BY_MEAN * usual) : longest;
-  const output = Math.min(longest, usual);
+  const choices = choicesOf(request, kind);
+  const output = Math.min(longest, choices * usual);
   const tier = typeof request.service_tier === 'string' ? request.service_tier : undefined;
   const cached = isMeasured ? Math.floor(input * cachedShare(past)) : 0;
   const none = { input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
@@ -92,10 +111,11 @@ export function estimateLine(
     expected: costOf(price, usage),
     flex: costOf(flex ?? price, usage),
     mostInput: (dearest.request ?? 0) + mostInput * Math.max(dearest.input, written),
-    longOutput: Math.min(longest, long) * dearest.output,
+    longOutput: Math.min(longest, choices * long) * dearest.output,
     longestOutput: Math.min(longest * dearest.output, bound),
     bound,
-    isTooLong: !prompt.embeds && facts.context_window !== undefined && input > facts.context_window,
+    // The context of embeddings is that of one input.
+    isTooLong: input / (prompt.embeds?.inputs ?? 1) > (facts.context_window ?? input),
   };
 }
 

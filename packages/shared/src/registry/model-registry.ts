@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../contract/price-lists.js';
+import type { ChainEntry } from '../contract/route.js';
 import { parseRegistryDocument, type RegistryDocument, type RegistryModel } from './document.js';
 import type { Priceable } from './price.js';
 import { buildPrices } from './price-table.js';
@@ -58,6 +59,24 @@ export class ModelRegistry {
       if (sold) return sold;
     }
     return undefined;
+  }
+
+  /**
+   * Why this model takes no request of this kind. Undefined where the registry does not know the model, or knows all names, as
+   * that of a free server does.
+   */
+  misfit(
+    list: string,
+    { provider, model }: Pick<ChainEntry, 'provider' | 'model'>,
+    isEmbedding: boolean,
+  ): string | undefined {
+    const facts = this.find(list, model);
+    const embeds = facts?.capabilities?.includes(EMBEDS) === true;
+    if (!facts || facts.provider === FREE || embeds === isEmbedding) return undefined;
+    const why = isEmbedding
+      ? 'makes no embeddings. It is a model for chats.'
+      : 'makes embeddings. Send the request to /v1/embeddings.';
+    return `${provider}/${model} ${why}`;
   }
 
   #findIn(provider: string, modelId: string): ModelFacts | undefined {

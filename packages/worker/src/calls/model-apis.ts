@@ -4,14 +4,13 @@
  * has met the same refusal.
  */
 import type { ChatRequest } from '@sluice/shared/chat';
-import { FREE } from '@sluice/shared/contract/price-lists';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { needsResponses } from '@sluice/shared/registry/model-facts';
-import { EMBEDS, type ModelRegistry } from '@sluice/shared/registry/model-registry';
+import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { refuse } from '../providers/refuse.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
-import { ModelLessons, nameOf } from './model-lessons.js';
+import { ModelLessons } from './model-lessons.js';
 
 type Needed = NonNullable<ProviderFailure['needsResponses']>;
 
@@ -31,7 +30,7 @@ export class ModelApis {
 
   constructor(
     now: () => number,
-    private readonly registry: () => Pick<ModelRegistry, 'find'>,
+    private readonly registry: () => Pick<ModelRegistry, 'misfit'>,
   ) {
     this.#lessons = new ModelLessons(now);
   }
@@ -46,8 +45,8 @@ export class ModelApis {
     const { responses } = upstream;
     if (endpoint) return this.#embeddingsOf(upstream, entry);
     // The look into the registry is for names that tell.
-    if (entry.model.includes('embed') && this.#embeds(upstream, entry))
-      return refusing(upstream, `${nameOf(entry)} makes embeddings. Send the request to /v1/embeddings.`);
+    const misfit = entry.model.includes('embed') ? this.#misfit(upstream, entry, false) : undefined;
+    if (misfit !== undefined) return refusing(upstream, misfit);
     if (!responses) return entry.api === 'responses' ? withoutResponses(upstream) : upstream;
     return goesByResponses(upstream, entry, request) || this.#knows(upstream, entry, request, workspace)
       ? responses
@@ -72,15 +71,12 @@ export class ModelApis {
   #embeddingsOf(upstream: Upstream, entry: ChainEntry): Upstream {
     const { embeddings, config } = upstream;
     if (!embeddings) return refusing(upstream, `${config.name} has no embeddings.`);
-    if (this.#embeds(upstream, entry) !== false) return embeddings;
-    return refusing(upstream, `${nameOf(entry)} makes no embeddings. It is a model for chats.`);
+    const misfit = this.#misfit(upstream, entry, true);
+    return misfit === undefined ? embeddings : refusing(upstream, misfit);
   }
 
-  /** Undefined when the registry does not know the model, or knows all names, as that of a free server does. */
-  #embeds({ config }: Upstream, { model }: ChainEntry): boolean | undefined {
-    const facts = this.registry().find(config.maker ?? config.prices, model);
-    if (!facts || facts.provider === FREE) return undefined;
-    return facts.capabilities?.includes(EMBEDS) === true;
+  #misfit({ config }: Upstream, entry: ChainEntry, isEmbedding: boolean): string | undefined {
+    return this.registry().misfit(config.maker ?? config.prices, entry, isEmbedding);
   }
 
   #knows(
