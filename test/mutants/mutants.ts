@@ -1052,6 +1052,30 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: ' and not isContradicted()',
+    to: '',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: 'auto.ok > 0 and 1 or FIRST_LIMIT',
+    to: '1',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
+    from: '[wanting] = WANTING_MS',
+    to: '[wanting] = 0',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/worker/src/calls/slot-limits.ts',
+    from: 'seen.answered.add(model)',
+    to: '{}',
+  },
+  {
+    test: 'gateway/found-concurrency',
+    file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
     from: 'math.min(by, MOST_UNANSWERED - auto.limit)',
     to: 'by',
   },

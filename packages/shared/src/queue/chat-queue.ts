@@ -38,6 +38,7 @@ import {
   beginScript,
   collectPartScript,
   comeBackScript,
+  type FoundCalls,
   keepResponseScript,
   LAPSED,
   LARGE_REQUEST,
@@ -306,10 +307,7 @@ export class ChatQueue {
   }
 
   /** Adjusts how many calls may run at a time by what has become of the latest ones. Returns their number, and whether all run. */
-  async adjustConcurrency(
-    provider: string,
-    calls: { succeeded: number; overloaded: number },
-  ): Promise<{ limit: number; isInUse: boolean }> {
+  async adjustConcurrency(provider: string, calls: FoundCalls): Promise<{ limit: number; isInUse: boolean }> {
     const queue = this.#of(provider).prefix;
     const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);

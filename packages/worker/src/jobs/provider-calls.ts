@@ -183,7 +183,7 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
+    if (isAuto) this.parts.slots.ended(entry, failure?.outcome ?? 'ok');
     const isCrowded =
       isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);
     const learned =
