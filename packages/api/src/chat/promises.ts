@@ -21,6 +21,7 @@ const MOST_CALLERS = 10_000;
 
 const KEPT_REASONS: ReadonlySet<Reason | undefined> = new Set<Reason>([
   'provider_rate_used_up',
+  'provider_rate_limited',
   'provider_cooling_down',
   'waited_too_long',
   'backlog_full',
