@@ -1,4 +1,5 @@
 /** `retry-after` is a promise: who comes back in time is not refused again. */
+import { Promises } from '@sluice/api/chat/promises';
 import { type ChatJob, isAwaited } from '@sluice/shared/queue/job';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -136,6 +137,20 @@ test('a promised request waits for no cool-down that is over too late', (t) => {
   t.false(waits(20_001));
   t.false(waits(20_000, { ...job, deadline: 20_000 }));
   t.false(waits(20_000, { ...job, entry: 0 }), 'another entry is left');
+});
+
+test('models that a caller makes up make the others forget nothing, and a promise may be for now', (t) => {
+  const published: string[] = [];
+  const redis = { publish: async (_: string, text: string) => published.push(text) } as never;
+  const promises = new Promises(redis, { promises: 'promises' }, { now: () => 1_000 } as never, 'api');
+  const error = { code: 'rate_limited', message: '', reason: 'waited_too_long', retryAfterMs: 0 } as const;
+  const job = { ...jobFor('req_1'), workspace: 'other' };
+  promises.refused(job, error);
+  for (let i = 0; i <= 10_000; i++)
+    promises.refused({ ...jobFor('req_2'), route: null, model: `${i}` }, error);
+  t.true(promises.isKept(job));
+  t.false(promises.isKept(job));
+  t.is(published.length, 1_002, 'a caller has so many promises at most');
 });
 
 test.serial('a promised request that has waited for the provider takes its turn', async (t) => {

@@ -511,6 +511,18 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/promises',
+    file: 'packages/api/src/chat/promises.ts',
+    from: 'error.retryAfterMs === undefined',
+    to: '!error.retryAfterMs',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/api/src/chat/promises.ts',
+    from: 'route ?? ` ${providerOf(job)}`',
+    to: 'route ?? job.model',
+  },
+  {
+    test: 'gateway/promises',
     file: 'packages/shared/src/queue/job.ts',
     from: 'endsAt - now <= PROMISED * maxWaitMs',
     to: 'true',
@@ -838,6 +850,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/wake.lua',
     from: ", queue .. 'planned'",
     to: '',
+  },
+  {
+    test: 'gateway/token-habits',
+    file: 'packages/api/src/chat/token-habits.ts',
+    from: 'choices * habit.output',
+    to: 'habit.output',
+  },
+  {
+    test: 'gateway/token-habits',
+    file: 'packages/api/src/chat/token-habits.ts',
+    from: 'output / (job.tokens.choices ?? 1)',
+    to: 'output',
   },
   {
     test: 'gateway/token-habits',
