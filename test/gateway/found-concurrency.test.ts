@@ -1,6 +1,7 @@
 /** A provider for which nobody has set how many calls may run at a time. */
 import { parseConfig } from '@sluice/shared/config/config';
 import { createLogger } from '@sluice/shared/process/logger';
+import type { FoundCalls } from '@sluice/shared/queue/scripts';
 import { SlotLimits } from '@sluice/worker/calls/slot-limits';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -143,9 +144,9 @@ test('a provider that has answered nothing gets a bounded number of calls', asyn
   const key = (name: string) => names.queueKey('openai', name);
   await bench.redis.rpush(key('active'), ...Array.from({ length: 999 }, (_, i) => `call-${i}`));
   const adjust = async (succeeded: number) => {
-    await queue.adjustConcurrency('openai', { succeeded: 0, overloaded: 0 });
+    await queue.adjustConcurrency('openai', { succeeded: 0, overloaded: 0, models: [] });
     await bench.redis.hset(key('auto'), { changed: 0, usedSince: 0 });
-    return (await queue.adjustConcurrency('openai', { succeeded, overloaded: 0 })).limit;
+    return (await queue.adjustConcurrency('openai', { succeeded, overloaded: 0, models: [] })).limit;
   };
   let limit = 0;
   for (let i = 0; i < 12; i++) limit = await adjust(0);
@@ -153,6 +154,68 @@ test('a provider that has answered nothing gets a bounded number of calls', asyn
   t.is(await adjust(1), 384);
   t.is(await adjust(0), 384);
   t.is(await bench.redis.hget(key('auto'), 'changed'), '0', 'it is left alone');
+});
+
+test('a model without capacity lowers the number only while no other model of the provider answers', async (t) => {
+  const { names, queue } = await bench.cell();
+  const key = (name: string) => names.queueKey('openai', name);
+  const set = (limit: number) => bench.redis.hset(key('auto'), { limit, ok: 0, refused: 0 });
+  const later = (ms: number) =>
+    Promise.all(
+      ['answered', 'wanting'].map(async (name) => {
+        const members = await bench.redis.zrange(key(name), 0, '-1');
+        for (const member of members) await bench.redis.zincrby(key(name), -ms, member);
+      }),
+    );
+  const adjust = async (overloaded: readonly string[], answered: readonly string[] = []) => {
+    await bench.redis.hset(key('auto'), 'refused', 0);
+    const models = [...overloaded, ...answered];
+    const calls = { succeeded: answered.length, overloaded: overloaded.length, models };
+    return (await queue.adjustConcurrency('openai', calls)).limit;
+  };
+  await set(100);
+  t.is(await adjust(['broken', 'fine'], ['fine']), 90, 'the other one lacks capacity, too');
+  t.is(await adjust(['broken'], ['fine']), 81, 'and did so a moment ago');
+  await later(2_500);
+  t.is(await adjust(['broken']), 81);
+  t.is(await adjust(['broken'], ['broken']), 81);
+  await later(2_500);
+  await bench.redis.zrem(key('answered'), 'fine');
+  t.is(await adjust(['broken']), 72, 'it is the only one');
+  await set(9);
+  t.deepEqual([await adjust(['broken']), await adjust(['broken'])], [8, 8], 'nothing is answered');
+  t.is(await adjust(['broken'], ['broken']), 7);
+  t.is(await adjust(['broken'], ['broken']), 6);
+});
+
+test('a worker tells which models answered, and which were without capacity', async (t) => {
+  const told: FoundCalls[] = [];
+  const limits = {
+    adjustConcurrency: async (_: string, calls: FoundCalls) => {
+      told.push(calls);
+      return { limit: 8, isInUse: true };
+    },
+  };
+  const { providers } = parseConfig(
+    { providers: { openai: { kind: 'openai', base_url: 'http://127.0.0.1:1' } } },
+    {},
+  );
+  const slots = new SlotLimits({ limits, config: { providers }, logger: createLogger('test', 'silent') });
+  const end = (model: string, outcome: string) => slots.ended({ provider: 'openai', model }, outcome);
+  await slots.set();
+  for (let i = 0; i < 2; i++) end('fine', 'ok');
+  end('slow', 'timeout');
+  end('broken', 'overloaded');
+  await slots.set();
+  await slots.set();
+  t.deepEqual(
+    told.map(({ succeeded, overloaded, models }) => [succeeded, overloaded, ...models]),
+    [
+      [0, 0],
+      [2, 1, 'broken', 'fine'],
+      [0, 0],
+    ],
+  );
 });
 
 test.serial('the limit grows while calls are asked for, and what is set stays', async (t) => {

@@ -348,7 +348,7 @@ test('a number of calls that is found grows and shrinks for all shards', async (
   await cell.rounds();
   let limit = 8;
   while (limit === 8)
-    ({ limit } = await cell.leases.adjustConcurrency(PROVIDER, { succeeded: 8, overloaded: 0 }));
+    ({ limit } = await cell.leases.adjustConcurrency(PROVIDER, { succeeded: 8, overloaded: 0, models: [] }));
   t.is(limit, 16);
   await cell.rounds(3);
   for (const shard of cell.shards) await shard.take();

@@ -211,7 +211,8 @@ test('a worker is woken for a job whose wake-up was lost, unless no worker may t
 test('a found limit is not written again when nothing has happened', async (t) => {
   const cell = await bench.cell();
   const key = (name: string) => cell.names.queueKey('openai', name);
-  const adjust = (succeeded: number) => cell.queue.adjustConcurrency('openai', { succeeded, overloaded: 0 });
+  const adjust = (succeeded: number) =>
+    cell.queue.adjustConcurrency('openai', { succeeded, overloaded: 0, models: [] });
   const { limit } = await adjust(0);
   t.is(await bench.redis.hget(key('meta'), 'concurrency'), String(limit));
   // The same number in other digits shows whether it was written.

@@ -1,4 +1,6 @@
 /** A request reserves of a limit per minute what the route's requests mostly take, and not all that it may take. */
+import { TokenHabits } from '@sluice/api/chat/token-habits';
+import { estimateTokens } from '@sluice/shared/registry/token-estimate';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
@@ -32,4 +34,17 @@ test('short answers to requests that allow long ones run side by side', async (t
   await until('all of them run', () => hold.held.length === AT_ONCE);
   hold.release();
   t.deepEqual(new Set((await Promise.all(asked)).map(({ status }) => status)), new Set([200]));
+});
+
+test('each of several answers is guessed to be as long as the only one of other requests', (t) => {
+  const habits = new TokenHabits();
+  const route = { workspace: 'demo', route: 'claude', model: 'claude' };
+  const hello = { model: 'claude', messages: [{ role: 'user' as const, content: 'Hello' }] };
+  const one = estimateTokens(hello);
+  const four = estimateTokens({ ...hello, n: 4 });
+  for (let i = 0; i < 8; i++) habits.learn({ ...route, tokens: one }, [2, 100]);
+  t.is(habits.adjust(route, one).likely, 111);
+  t.is(habits.adjust(route, four).likely, 444);
+  for (let i = 0; i < 64; i++) habits.learn({ ...route, tokens: four }, [2, 400]);
+  t.is(habits.adjust(route, one).likely, 111);
 });

@@ -1,7 +1,7 @@
 /** How busy each provider's queue is, and what the configuration allows. */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type Priority, rankOf } from '@sluice/shared/contract/priority';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import { type ChatJob, PROMISED } from '@sluice/shared/queue/job';
 
 const FIRST_GUESS_MS = 1_000;
 const FIRST_GUESS_SLOTS = 8;
@@ -11,8 +11,6 @@ const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
 
-/** A promise is kept while no more than so many times as many wait as may, and for so many times as long. */
-const PROMISED = 2;
 /** For this long a count of waiting requests is good enough to tell a caller when to come back. */
 const COUNTED_FOR_MS = 1_000;
 

@@ -33,6 +33,8 @@ import {
   type Attempt,
   type ChainEntry,
   type ChatJob,
+  isAwaited,
+  isUnrefused,
   MAX_STARTS,
   providerOf,
   type ReplyHead,
@@ -303,7 +305,9 @@ export class Dispatcher {
     const { availability, congestion } = this.parts;
     const { provider, model } = job.chain[job.entry] as ChainEntry;
     const blocked = availability.blocked(provider, model, tier);
-    if (blocked || isUnrefused(job, job.entry)) return blocked;
+    const { maxWaitMs } = congestion.limits(provider);
+    if (blocked && !isAwaited(job, blocked.endsAt, job.queuedAt, maxWaitMs)) return blocked;
+    if (isUnrefused(job)) return undefined;
     return congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined;
   }
 
@@ -313,7 +317,7 @@ export class Dispatcher {
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const most = job.plan ? undefined : congestion.mostWaiting(provider, isUnrefused(job, job.entry));
+      const most = job.plan ? undefined : congestion.mostWaiting(provider, isUnrefused(job));
       const waiting = await queue.addChat(job, most);
       if (waiting === 'lapsed') throw new ReservationLapsed();
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
@@ -571,11 +575,6 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
       { provider, model, outcome, startMs: Math.max(0, Math.round(now - job.acceptedAt)) },
     ],
   };
-}
-
-/** Its caller was promised a turn, and no other entry is left for it. */
-function isUnrefused({ isPromised, chain }: ChatJob, entry: number): boolean {
-  return isPromised === true && entry === chain.length - 1;
 }
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {

@@ -5,7 +5,7 @@
  * before it asks nobody.
  */
 import type { ErrorInfo } from '@sluice/shared/errors';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import { type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ControlNames } from '@sluice/shared/redis/key-names';
@@ -21,6 +21,7 @@ const MOST_CALLERS = 10_000;
 
 const KEPT_REASONS: ReadonlySet<Reason | undefined> = new Set<Reason>([
   'provider_rate_used_up',
+  'provider_rate_limited',
   'provider_cooling_down',
   'waited_too_long',
   'backlog_full',
@@ -53,7 +54,8 @@ export class Promises {
 
   /** A request has failed. If its caller was told to come back, that is a promise. */
   refused(job: ChatJob, error: ErrorInfo): void {
-    if (!error.retryAfterMs || !KEPT_REASONS.has(error.reason) || job.batch || job.inBackground) return;
+    if (error.retryAfterMs === undefined || !KEPT_REASONS.has(error.reason) || job.batch || job.inBackground)
+      return;
     const due = Math.ceil(this.clock.now() + error.retryAfterMs);
     if (this.#add(callerOf(job), due)) this.#tell('made', callerOf(job), due);
   }
@@ -102,6 +104,8 @@ export class Promises {
   }
 }
 
-function callerOf({ workspace, keyId, route, model }: ChatJob): string {
-  return `${workspace} ${keyId ?? ''} ${route ?? model}`;
+/** Anybody may make up names of models, but not of routes and providers. */
+function callerOf(job: ChatJob): string {
+  const { workspace, keyId, route } = job;
+  return `${workspace} ${keyId ?? ''} ${route ?? ` ${providerOf(job)}`}`;
 }

@@ -23,6 +23,7 @@ const MOST_ROUTES = 5_000;
 interface Habit {
   /** Tokens of the prompt, divided by the first guess. */
   ratios: number[];
+  /** Tokens of the answer, of each choice. */
   outputs: number[];
   next: number;
   ratio: number;
@@ -38,13 +39,13 @@ export class TokenHabits {
   adjust(route: Route, first: TokenEstimate): TokenEstimate {
     const habit = this.#habits.get(nameOf(route));
     if (!habit || habit.outputs.length < LEAST_KNOWN) return first;
-    const { input, output, isNamed } = first;
+    const { input, output, choices = 1, isNamed } = first;
     const most = isNamed ? output : MOST_USUAL * output;
     return {
       ...first,
       input: Math.ceil(input * habit.ratio),
       ratio: habit.ratio,
-      likely: Math.min(most, habit.output),
+      likely: Math.min(most, choices * habit.output),
     };
   }
 
@@ -54,7 +55,7 @@ export class TokenHabits {
     const habit = this.#habits.get(name) ?? { ratios: [], outputs: [], next: 0, ratio: 1, output: 0 };
     const first = Math.max(1, job.tokens.input / (job.tokens.ratio ?? 1));
     habit.ratios[habit.next] = Math.min(MOST_OFF, Math.max(1 / MOST_OFF, input / first));
-    habit.outputs[habit.next] = output;
+    habit.outputs[habit.next] = output / (job.tokens.choices ?? 1);
     habit.next = (habit.next + 1) % KEPT;
     habit.ratio = MARGIN * highOf(habit.ratios);
     habit.output = Math.max(1, Math.ceil(MARGIN * highOf(habit.outputs)));

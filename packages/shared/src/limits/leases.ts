@@ -14,7 +14,7 @@ import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import { MOST_FOUND, type ProviderConfig } from '../config/provider.js';
 import { LONGEST_COOL_DOWN_MS } from '../providers/cool-downs.js';
-import { adjustConcurrencyScript, SLOT_MS, SLOTS } from '../queue/scripts.js';
+import { adjustConcurrencyScript, type FoundCalls, SLOT_MS, SLOTS } from '../queue/scripts.js';
 import type { ShardNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { FIRST_SHARD, namesOfShard } from '../redis/shard.js';
@@ -125,10 +125,7 @@ export class Leases {
   }
 
   /** As that of ChatQueue, for all shards together. */
-  async adjustConcurrency(
-    provider: string,
-    calls: { succeeded: number; overloaded: number },
-  ): Promise<{ limit: number; isInUse: boolean }> {
+  async adjustConcurrency(provider: string, calls: FoundCalls): Promise<{ limit: number; isInUse: boolean }> {
     const { redis, names } = this.parts;
     const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(

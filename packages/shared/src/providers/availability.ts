@@ -6,6 +6,8 @@ import type { CoolDowns } from './cool-downs.js';
 export interface Blocked {
   outcome: BlockedOutcome;
   retryAfterMs: number;
+  /** When a cool-down is over. Where only one call at a time may pass until then, that is later. */
+  endsAt?: number;
 }
 
 /** Whether a model of a provider may be called now, as far as this process knows. */
@@ -21,7 +23,8 @@ export class Availability {
   blocked(provider: string, model: string, tier: string | undefined): Blocked | undefined {
     if (!this.providers.has(provider)) return { outcome: 'removed', retryAfterMs: 1_000 };
     const cooling = this.coolDowns.remaining(provider, model, tier);
-    if (cooling > 0) return { outcome: 'cooldown', retryAfterMs: cooling };
+    const endsAt = cooling > 0 ? this.coolDowns.endOf(provider, model, tier) : 0;
+    if (cooling > 0) return { outcome: 'cooldown', retryAfterMs: cooling, endsAt };
     const open = this.circuits.remaining(provider);
     return open > 0 ? { outcome: 'circuit_open', retryAfterMs: open } : undefined;
   }

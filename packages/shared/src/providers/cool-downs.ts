@@ -111,6 +111,11 @@ export class CoolDowns {
     return Math.max(0, until - this.clock.now());
   }
 
+  /** When the time is over that the provider asked for. */
+  endOf(provider: string, model: string, tier?: string): number {
+    return Math.max(...this.#of(provider, model, tier).map(([, each]) => each.asked), 0);
+  }
+
   /** Whether this call may be made, either because nothing cools down or as a probe. */
   async mayCall(provider: string, model: string, tier?: string): Promise<boolean> {
     if (this.#known.size === 0) return true;

@@ -38,6 +38,7 @@ import {
   beginScript,
   collectPartScript,
   comeBackScript,
+  type FoundCalls,
   keepResponseScript,
   LAPSED,
   LARGE_REQUEST,
@@ -277,14 +278,14 @@ export class ChatQueue {
 
   /**
    * Puts back a job whose call the provider refused, first in line. It waits for `delayMs` at least. `isCrowded`: too many calls
-   * ran at a time, and their number is lowered. False when this run has lost the job.
+   * ran at a time, and their number is lowered. `isTurn`: it takes its turn as a new one does. False when this run has lost the job.
    */
   async waitAgain(
     job: ChatJob,
     next: NextEntry,
     token: string,
     used: string,
-    { delayMs = 0, isCrowded = false },
+    { delayMs = 0, isCrowded = false, isTurn = false },
   ): Promise<boolean> {
     const moved = { ...job, ...next };
     const { divided } = this.parts;
@@ -301,15 +302,15 @@ export class ChatQueue {
       used,
       delay: Math.ceil(delayMs),
       isCrowded: isCrowded && !divided ? 1 : '',
+      workspace: isTurn ? job.workspace : undefined,
+      share: isTurn ? shareOf(job) : undefined,
+      class: isTurn ? rankOf(job.priority) : undefined,
     });
     return put === 1;
   }
 
   /** Adjusts how many calls may run at a time by what has become of the latest ones. Returns their number, and whether all run. */
-  async adjustConcurrency(
-    provider: string,
-    calls: { succeeded: number; overloaded: number },
-  ): Promise<{ limit: number; isInUse: boolean }> {
+  async adjustConcurrency(provider: string, calls: FoundCalls): Promise<{ limit: number; isInUse: boolean }> {
     const queue = this.#of(provider).prefix;
     const args = { ...calls, most: MOST_FOUND };
     const [limit, isInUse] = await adjustConcurrencyScript(this.redis, { queue }, args);

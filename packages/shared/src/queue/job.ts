@@ -98,6 +98,8 @@ export interface Plan {
 export interface ChatJob {
   /** Its caller was told to come back now. At its last entry it waits until its deadline. */
   isPromised?: true;
+  /** It has waited for the end of a cool-down, and comes first in line. It takes its turn before it is run. */
+  isPutOff?: true;
   /** The protocol version of the job (process/protocol.ts). The reply has the same. */
   protocol?: number;
   requestId: string;
@@ -198,6 +200,25 @@ export interface ReplyHead {
 export const WAIT_GRACE_MS = 1_000;
 /** A request during which so many workers died is not given to another one. */
 export const MAX_STARTS = 2;
+/** A promise is kept while no more than so many times as many wait as may, and for so many times as long. */
+export const PROMISED = 2;
+
+/** Its caller was promised a turn, and no other entry is left for it. */
+export function isUnrefused({ isPromised, chain, entry }: ChatJob, at = entry): boolean {
+  return isPromised === true && at === chain.length - 1;
+}
+
+/** Whether it waits until a cool-down is over. A request whose wait would be long holds no place of its workspace for it. */
+export function isAwaited(
+  job: ChatJob,
+  endsAt: number | undefined,
+  now: number,
+  maxWaitMs: number,
+  at = job.entry,
+): boolean {
+  if (endsAt === undefined || job.plan || !isUnrefused(job, at)) return false;
+  return endsAt < job.deadline && endsAt - now <= PROMISED * maxWaitMs;
+}
 
 /**
  * When a worker dies, nobody can ask it whether it has called. So a start counts from when the job is taken, which takes no

@@ -233,12 +233,21 @@ export const waitAgainScript = load<
     used: string;
     delay: number;
     isCrowded: 1 | '';
+    workspace: string | undefined;
+    share: number | undefined;
+    class: number | undefined;
   }
 >('wait-again');
+/** What has become of calls whose number at a time is found. For the first `overloaded` models there was no capacity, the others answered. */
+export interface FoundCalls {
+  succeeded: number;
+  overloaded: number;
+  models: readonly string[];
+}
 export const adjustConcurrencyScript = load<
   [limit: number, isInUse: 0 | 1],
   QueueKeys,
-  { succeeded: number; overloaded: number; most: number }
+  FoundCalls & { most: number }
 >('adjust-concurrency');
 export const learnRateScript = load<
   [found: string, news: 'new' | 'stuck' | ''],

@@ -11,7 +11,10 @@ const USUAL_OUTPUT_TOKENS = 1_000;
 
 export interface TokenEstimate {
   input: number;
+  /** Of all choices. */
   output: number;
+  /** How many answers it asks for at once. Absent: one. */
+  choices?: number;
   /** The request names its limit of output tokens: OpenAI counts that, whatever comes back. */
   isNamed?: boolean;
   /** How long the answers of the route mostly are. Absent: nobody knows yet. */
@@ -26,8 +29,10 @@ export function estimateTokens(request: ChatRequest): TokenEstimate {
   const named = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0);
   const choices = typeof request.n === 'number' ? request.n : 1;
   const input = Math.ceil(bytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS;
-  if (named === 0) return { input, output: USUAL_OUTPUT_TOKENS * choices };
-  return { input, output: named * choices, isNamed: true };
+  const estimate: TokenEstimate = { input, output: (named || USUAL_OUTPUT_TOKENS) * choices };
+  if (choices > 1) estimate.choices = choices;
+  if (named > 0) estimate.isNamed = true;
+  return estimate;
 }
 
 /** Whether it has limits per minute, its keys included. */

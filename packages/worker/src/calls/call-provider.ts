@@ -75,7 +75,7 @@ export type CallResult = {
   /** The provider's limits and what is left of them, as the provider states it. */
   rates?: SaidRates;
   /** The job is to wait again: too many calls ran at a time, no other key of the pool is free, or a limit is used up. */
-  waitsFor?: 'slot' | 'key' | 'limit';
+  waitsFor?: 'slot' | 'key' | 'limit' | 'cooldown';
   /** The key for the next call, which is made at once. The key of this call is left alone. */
   nextKey?: string;
   /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */

@@ -7,6 +7,7 @@ import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { FailureLog } from '@sluice/shared/process/failure-log';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 
 const SOONEST_MS = 250;
 const IN_USE_MS = 500;
@@ -18,7 +19,9 @@ interface Seen {
   /** Calls since Redis was told last. */
   begun: number;
   succeeded: number;
-  overloaded: number;
+  /** The models without capacity, and those that answered. */
+  overloaded: Set<string>;
+  answered: Set<string>;
   /** What Redis said last. */
   limit: number;
   isInUse: boolean;
@@ -46,12 +49,14 @@ export class SlotLimits {
   }
 
   /** A call has ended. One that the provider refused for want of slots is counted by the script that puts its job back. */
-  ended(provider: string, outcome: string): void {
+  ended({ provider, model }: Pick<ChainEntry, 'provider' | 'model'>, outcome: string): void {
     const seen = this.#of(provider);
-    if (outcome === 'ok') seen.succeeded++;
-    else if (outcome === 'overloaded') seen.overloaded++;
+    if (outcome === 'ok') {
+      seen.succeeded++;
+      seen.answered.add(model);
+    } else if (outcome === 'overloaded') seen.overloaded.add(model);
     else return;
-    const isNews = seen.overloaded > 0 || (seen.isInUse && seen.succeeded >= seen.limit / 2);
+    const isNews = seen.overloaded.size > 0 || (seen.isInUse && seen.succeeded >= seen.limit / 2);
     if (!isNews || performance.now() - seen.toldAt < SOONEST_MS) return;
     this.#adjust(provider).then(
       () => this.#failureLog.worked(),
@@ -87,16 +92,21 @@ export class SlotLimits {
 
   async #adjust(provider: string): Promise<void> {
     const seen = this.#of(provider);
-    const { succeeded, overloaded } = seen;
-    Object.assign(seen, { begun: 0, succeeded: 0, overloaded: 0, toldAt: performance.now() });
-    Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, { succeeded, overloaded }));
+    const { succeeded, overloaded, answered } = seen;
+    const calls = { succeeded, overloaded: overloaded.size, models: [...overloaded, ...answered] };
+    Object.assign(seen, { ...noCalls(), toldAt: performance.now() });
+    Object.assign(seen, await this.parts.limits.adjustConcurrency(provider, calls));
   }
 
   #of(provider: string): Seen {
     const known = this.#seen.get(provider);
     if (known) return known;
-    const seen: Seen = { begun: 0, succeeded: 0, overloaded: 0, limit: 1, isInUse: false, toldAt: 0 };
+    const seen: Seen = { ...noCalls(), limit: 1, isInUse: false, toldAt: 0 };
     this.#seen.set(provider, seen);
     return seen;
   }
+}
+
+function noCalls() {
+  return { begun: 0, succeeded: 0, overloaded: new Set<string>(), answered: new Set<string>() };
 }

@@ -152,6 +152,7 @@ export class ChatProcessor {
 
     // A call in the background has to be ended at the provider first.
     if (run.signal.reason && !progress.begun) return settlements.cancelled(progress.job, run);
+    if (job.isPutOff && !again && (await fallback.waitAgain(progress, entry, 'turn'))) return undefined;
     let request = this.#read(job);
     if (job.plan && !progress.begun) {
       const decided = await this.parts.planner.decide(job, job.plan, entry, request);
@@ -174,6 +175,12 @@ export class ChatProcessor {
       const why = job.plan.waitsFor ?? blocked.outcome;
       return this.#putOff(progress, run, now + blocked.retryAfterMs, why);
     }
+    if (
+      blocked &&
+      fallback.isAwaited(job, blocked) &&
+      (await fallback.waitAgain(progress, entry, 'cooldown', blocked.retryAfterMs))
+    )
+      return undefined;
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));

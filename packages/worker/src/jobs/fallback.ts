@@ -9,7 +9,7 @@ import type { Availability, Blocked } from '@sluice/shared/providers/availabilit
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type ChainEntry, type ChatJob, isAwaited, isUnrefused } from '@sluice/shared/queue/job';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -69,9 +69,11 @@ export class Fallback {
           continue;
         }
         const { provider, model } = next;
+        const blocked = this.parts.availability.blocked(provider, model, tierApart(request));
         const found =
-          this.parts.availability.blocked(provider, model, tierApart(request)) ??
-          (await this.#moveOn(progress, i, next));
+          blocked && !this.isAwaited(progress.job, blocked, i)
+            ? blocked
+            : await this.#moveOn(progress, i, next);
         if (found === 'moved') return undefined;
         if (found === 'refused') break;
         this.#countFallback(progress.job, next);
@@ -83,22 +85,35 @@ export class Fallback {
     return this.parts.settlements.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
   }
 
+  /** Whether the request waits for the end of a cool-down, because its caller was promised a turn. */
+  isAwaited(job: ChatJob, { endsAt }: Blocked, at = job.entry): boolean {
+    const { clock, upstreams } = this.parts;
+    // A provider that was removed has no settings.
+    if (endsAt === undefined) return false;
+    const { maxWaitMs } = upstreams.of(job.chain[at] as ChainEntry).config;
+    return isAwaited(job, endsAt, clock.now(), maxWaitMs, at);
+  }
+
   /**
-   * Puts the request back on its queue, where it waits for a slot, a key of the pool or a limit. It waits for as long as a new one
-   * may. False when there is no time for that, or Redis does not answer.
+   * Puts the request back on its queue, where it waits for a slot, a key of the pool, a limit, the end of a cool-down or its turn.
+   * It waits for as long as a new one may. False when there is no time for that, or Redis does not answer.
    */
   async waitAgain(
     progress: Progress,
     entry: ChainEntry,
-    waitsFor: 'slot' | 'key' | 'limit',
+    waitsFor: 'slot' | 'key' | 'limit' | 'cooldown' | 'turn',
     toldMs = 0,
   ): Promise<boolean> {
     const { announced, clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const isCrowded = waitsFor === 'slot';
-    const backOffMs = waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
-    const delayMs = waitsFor === 'limit' ? Math.max(backOffMs, toldMs) : backOffMs;
+    const isTurn = waitsFor === 'turn';
+    const backOffMs = isTurn || waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
+    const isTold = waitsFor === 'limit' || waitsFor === 'cooldown';
+    const delayMs = isTold ? Math.max(backOffMs, toldMs) : backOffMs;
     if (!this.hasTime(job, delayMs)) return false;
+    if (isTurn) delete job.isPutOff;
+    if (waitsFor === 'cooldown') job.isPutOff = true;
     const queuedAt = clock.now();
     const { maxWaitMs } = upstreams.of(entry).config;
     const { provider, model } = entry;
@@ -108,7 +123,7 @@ export class Fallback {
     const next = toNext(job, job.entry, queuedAt, until);
     try {
       // A run that has lost the job leaves it to the run after it.
-      await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded });
+      await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded, isTurn });
       return true;
     } catch (error) {
       if (!isRedisAway(error)) throw error;
@@ -187,8 +202,7 @@ export class Fallback {
     const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
-    const isUnrefused = job.isPromised && entry === job.chain.length - 1;
-    const until = isUnrefused ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
+    const until = isUnrefused(job, entry) ? job.deadline : waitUntil(job, queuedAt, maxWaitMs);
     const next = toNext(job, entry, queuedAt, until);
     const { requestId } = job;
     const onRefused = (error: unknown) =>

@@ -10,7 +10,7 @@ import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { AnnouncedLimits } from '@sluice/shared/queue/announced-limits';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Learned } from '@sluice/shared/queue/found-rates';
-import { type Attempt, type ChainEntry, type ChatJob, isResumed } from '@sluice/shared/queue/job';
+import { type Attempt, type ChainEntry, type ChatJob, isAwaited, isResumed } from '@sluice/shared/queue/job';
 import { type Payloads, responseContext } from '@sluice/shared/queue/payload';
 import { amountsOf, estimateOf, type KeyBlock } from '@sluice/shared/queue/rates';
 import { isRedisAway } from '@sluice/shared/redis/away';
@@ -110,7 +110,7 @@ export class ProviderCalls {
     const { provider, model } = entry;
     if (!(await coolDowns.mayCall(provider, model, tier))) {
       const retryAfterMs = Math.max(1_000, coolDowns.remaining(provider, model, tier));
-      return { outcome: 'cooldown', retryAfterMs };
+      return { outcome: 'cooldown', retryAfterMs, endsAt: coolDowns.endOf(provider, model, tier) };
     }
     if (circuits.get(provider).state !== 'open') return undefined;
     const mayCall = await circuits.mayCall(provider, requestId, this.#limitMs(entry) + 1_000);
@@ -183,7 +183,7 @@ export class ProviderCalls {
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms, result.firstTokenMs);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    if (isAuto) this.parts.slots.ended(entry.provider, failure?.outcome ?? 'ok');
+    if (isAuto) this.parts.slots.ended(entry, failure?.outcome ?? 'ok');
     const isCrowded =
       isAuto && failure?.isCrowded && mayWaitAgain(progress.job, request) && !this.#isRefusedAlone(progress);
     const learned =
@@ -205,10 +205,13 @@ export class ProviderCalls {
     // Where the limit is known, the others wait for it, and nobody has to be turned away.
     const isClosed = !isCrowded && !isLimited && learned !== 'new' && learned !== 'held';
     if (nextKey === undefined && failure?.coolDown && isClosed) {
-      const { cooldownMs, maxCooldownMs } = upstream.config;
+      const { cooldownMs, maxCooldownMs, maxWaitMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
       health.coolDown(coolDownSubject(upstream, entry, failure.coolDown, request), askedMs, maxCooldownMs);
+      const now = clock.now();
+      const isKept = failure.coolDown === 'model' && mayWaitAgain(job, request);
+      if (isKept && isAwaited(job, now + askedMs, now, maxWaitMs)) result.waitsFor = 'cooldown';
     }
     // A caller's short deadline and an error in the gateway say nothing about the provider's health.
     const inconclusive =

@@ -1,14 +1,19 @@
 #!lua flags=allow-oom
--- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well, and how many the provider
--- had no capacity for, since it last told. Returns the limit, and 1 when it is in use.
+-- Adjusts the limit of calls at a time that is found. A worker tells how many of its calls went well since it last told, and the
+-- models: first those for which the provider had no capacity, `overloaded` of them, then those that answered. Returns the limit,
+-- and 1 when it is in use.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/auto.lua
 -- KEYS: queue
--- ARGV: succeeded, overloaded, most
+-- ARGV: succeeded, overloaded, most, models...
 
 -- A provider without capacity gets a tenth less, and no more often than this.
 local OVERLOADED_EVERY_MS = 1000
+-- While a model answers, the want of another one says nothing about the provider. A model that has answered counts for so long,
+-- but not so shortly after it was without capacity itself.
+local ANSWERED_MS = 60000
+local WANTING_MS = 2000
 -- From here on it grows by a half, so that fewer calls are refused when it meets the provider's limit.
 local LARGE = 64
 -- It is not known whether a provider that has answered nothing takes more than so many.
@@ -38,6 +43,21 @@ if isInUse and not auto.usedSince then
   auto.usedSince = now
   redis.call('HSET', queue .. 'auto', 'usedSince', string.format('%.0f', now))
 end
+local answered, wanting = queue .. 'answered', queue .. 'wanting'
+for i = models, #ARGV do
+  local key = i < models + tonumber(overloaded) and wanting or answered
+  redis.call('ZADD', key, now, ARGV[i])
+  redis.call('PEXPIRE', key, ANSWERED_MS)
+end
+local function isContradicted()
+  for key, ms in pairs({[answered] = ANSWERED_MS, [wanting] = WANTING_MS}) do
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - ms)
+    -- The clock was far ahead.
+    redis.call('ZREMRANGEBYSCORE', key, now + 1, 'inf')
+  end
+  return #redis.call('ZDIFF', 2, answered, wanting) > 0
+end
+
 local isRaised = false
 local function raise(by)
   auto.limit, auto.ok, auto.changed, auto.why = math.min(most, auto.limit + by), 0, now, 'demand'
@@ -46,9 +66,11 @@ end
 
 if auto.limit > most then
   raise(0)
-elseif tonumber(overloaded) > 0 then
+elseif tonumber(overloaded) > 0 and not isContradicted() then
   if now - auto.refused >= OVERLOADED_EVERY_MS then
-    lower(auto, math.min(auto.limit - 1, math.floor(0.9 * auto.limit)), 'overloaded', now)
+    -- Where nothing at all is answered, fewer calls would not help.
+    local least = auto.ok > 0 and 1 or FIRST_LIMIT
+    lower(auto, math.max(least, math.min(auto.limit - 1, math.floor(0.9 * auto.limit))), 'overloaded', now)
   end
 elseif isInUse and auto.limit < most then
   local held, calm = now - math.max(auto.changed, math.min(auto.usedSince, now)), now - auto.refused
