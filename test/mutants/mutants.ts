@@ -1092,6 +1092,24 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/chat-processor.ts',
+    from: 'job.plan.urgentAt = Math.max(job.plan.urgentAt, until);',
+    to: '',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/chat-processor.ts',
+    from: 'this.parts.planner.whenOpen(job, job.plan, entry, blocked)',
+    to: 'undefined',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'return latest > now &&',
+    to: 'return latest < now &&',
+  },
+  {
     test: 'unit/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'refusedKeys < KEY_TRIES',
