@@ -68,11 +68,8 @@ async function ended(id: string, text: string) {
 const inQueue = (key: string) => gateway.names.queueKey('openai', key);
 const jobOf = (id: string) => `${id.slice(4)}-0`;
 
-const untilPutOff = (id: string, isMeant = (_at: string) => true) =>
-  until('it is put off', async () => {
-    const at = await gateway.redis.zscore(inQueue('delayed'), jobOf(id));
-    return at !== null && isMeant(at) && at;
-  });
+const untilPutOff = (id: string) =>
+  until('it is put off', async () => (await gateway.redis.zscore(inQueue('delayed'), jobOf(id))) !== null);
 
 /** A request that is put off was sent so long before. */
 async function hasPassed(id: string, minutes: number): Promise<void> {
@@ -155,16 +152,21 @@ test.serial('after its latest safe start a failed call is made again', async (t)
 
 test.serial('after its latest safe start a request waits for a circuit to close', async (t) => {
   const { names, redis } = gateway;
-  const changeCircuit = (state: 'open' | 'closed', until: number) =>
-    redis.publish(names.circuits, JSON.stringify(['openai', state, until]));
-  const until = Date.now() + 50_000;
-  await redis.hset(names.circuit('openai'), { state: 'open', until, openMs: 50_000 });
-  await changeCircuit('open', until);
+  const changeCircuit = (state: 'open' | 'closed', opensAt: number) =>
+    redis.publish(names.circuits, JSON.stringify(['openai', state, opensAt]));
+  const opensAt = Date.now() + 50_000;
+  await redis.hset(names.circuit('openai'), { state: 'open', until: opensAt, openMs: 50_000 });
+  await changeCircuit('open', opensAt);
   const { body } = await send('circuit', '6h', { model: 'uncalled' });
-  const first = await untilPutOff(body.id);
+  await untilPutOff(body.id);
   await hasPassed(body.id, 358);
+  const putOff = async () =>
+    sumOf(await scrape(gateway.workers[0] as Gateway['workers'][number]), 'gateway_deadline_put_off_total') ??
+    0;
+  const before = await putOff();
   await isDue(body.id);
-  await untilPutOff(body.id, (at) => at !== first && at !== '0');
+  await until('it is put off again', async () => (await putOff()) > before);
+  await untilPutOff(body.id);
   await redis.del(names.circuit('openai'));
   await changeCircuit('closed', 0);
   await isDue(body.id);
@@ -330,6 +332,25 @@ test.serial('what was put off, saved and missed is counted', async (t) => {
   t.true((sumOf(samples, 'gateway_saved_usd_total', { workspace: 'demo' }) ?? 0) > 0);
 });
 
+test.serial('a request that fails is missed, unless its caller or a rule ended it', async (t) => {
+  const admin = adminOf(gateway);
+  const savings = async () => (await admin('GET', '/savings')).body.data[0];
+  const before = await savings();
+  const ends = async (text: string, status: number) => {
+    gateway.simulator.script({ match: { textIncludes: text }, action: { status } });
+    const { entry } = await run(text, '6h', { model: 'plain' });
+    const { plan } = (await admin('GET', `/requests/${entry.id}`)).body;
+    return [entry.reason, plan.missed];
+  };
+  t.deepEqual(await ends('caller’s mistake', 400), ['provider_refused_request', false]);
+  t.is((await savings()).missed, before.missed);
+  t.deepEqual(await ends('operator’s mistake', 404), ['provider_unknown_model', true]);
+  t.is((await savings()).missed, before.missed + 1);
+  t.is((await savings()).requests, before.requests + 2);
+  const samples = await scrape(gateway.workers[0] as Gateway['workers'][number]);
+  t.is(sumOf(samples, 'gateway_deadline_requests_total', { result: 'missed' }), 1);
+});
+
 test.serial('the log, the savings of the workspace and the console’s figures agree', async (t) => {
   const admin = adminOf(gateway);
   const planned = (await gateway.log()).filter(({ plan }) => plan);
@@ -349,7 +370,7 @@ test.serial('the log, the savings of the workspace and the console’s figures a
   t.true(out.includes(body.data[0].saved_usd), out);
   t.is(body.data.length, 1);
   const [saving] = body.data;
-  t.like(saving, { workspace: 'demo', requests: planned.length, missed: 0 });
+  t.like(saving, { workspace: 'demo', requests: planned.length, missed: 1 });
   t.is(saving.saved_usd, ((standard - cost) / 1e12).toFixed(6));
   t.true(Number(saving.saved_usd) > 0);
   const flexed = planned.find(({ plan }) => plan?.via === 'flex');

@@ -1104,6 +1104,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'undefined',
   },
   {
+    test: 'gateway/planner',
+    file: 'packages/shared/src/queue/lua/parts/count-planned.lua',
+    from: 'plan.missed or served',
+    to: 'served',
+  },
+  {
     test: 'unit/planner',
     file: 'packages/worker/src/jobs/planner.ts',
     from: 'return latest > now &&',
