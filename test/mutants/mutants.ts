@@ -416,8 +416,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/gathered',
     file: 'packages/worker/src/jobs/provider-batch-step.ts',
-    from: 'this.#leftMs(part) <= 0 && !isRedisAway(error)',
+    from: '!isRedisAway(error)',
     to: 'false',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'queue.awayIn(part, due)',
+    to: 'queue.awayIn(part)',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: "state.status === 'at_provider' && id !== undefined",
+    to: 'false',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'delete job.plan.gatherUntil;',
+    to: 'job.plan.withoutBatch = true;',
   },
   {
     test: 'gateway/found-concurrency',
