@@ -1130,6 +1130,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'unit/planner',
     file: 'packages/worker/src/jobs/planner.ts',
+    from: 'failure.status === 403 &&',
+    to: '',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
     from: 'return latest > now &&',
     to: 'return latest < now &&',
   },

@@ -1,9 +1,12 @@
 import type { ChatJob, Plan } from '@sluice/shared/queue/job';
-import type { Lately } from '@sluice/shared/queue/lately';
+import { Lately } from '@sluice/shared/queue/lately';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { ShardNames } from '@sluice/shared/redis/key-names';
 import { Planner, type PlannerParts } from '@sluice/worker/jobs/planner';
 import type { Progress } from '@sluice/worker/jobs/progress';
 import { failureOf } from '@sluice/worker/providers/failure';
 import test from 'ava';
+import type { Redis } from 'ioredis';
 
 const HOUR_MS = 3_600_000;
 const entry = { provider: 'openai', model: 'gpt-4o-mini' };
@@ -12,7 +15,7 @@ const MINUTE_MS = HOUR_MS / 60;
 const A_DAY_OR_TWO = { urgentAt: 48 * HOUR_MS, deadline: 48 * HOUR_MS };
 
 function plannerAt(now: () => number, parts: Partial<PlannerParts> = {}): Planner {
-  const lately = { refusedShare: () => 0, callMs: () => 2_000 } as unknown as Lately;
+  const lately = { refusedShare: () => 0, callMs: () => 2_000, answeredAt: () => 0 } as unknown as Lately;
   const availability = { blocked: () => undefined };
   return new Planner({ lately, availability, clock: { now }, ...parts } as unknown as PlannerParts);
 }
@@ -65,6 +68,30 @@ test('a failed call is made again while another one fits before the deadline', (
   const blocked = { outcome: 'circuit_open' as const, retryAfterMs: 1_000 };
   const busy = { availability: { blocked: () => blocked } };
   t.true(waitsOf('server_error', passed, busy).length >= 3, 'the other one may not be called');
+});
+
+test('a 403 is not waited for once the provider has answered another call that began after it', (t) => {
+  const lately = new Lately({} as Redis, {} as ShardNames);
+  const answered = (acceptedAt: number) =>
+    lately.record({
+      ...{ acceptedAt, settledAt: 9_000, queueMs: 0, served: { ...entry, usage: { output: 1 } } },
+      attempts: [{ ...entry, outcome: 'ok', ms: 1, startMs: 100 }],
+    } as LogEntry);
+  const planner = plannerAt(() => 10_000, { lately });
+  const again = (status: number) => {
+    const plan: Plan = { urgentAt: HOUR_MS, highest: 0 };
+    const refused = { ...entry, outcome: 'auth' as const, status, startMs: 100 };
+    const job = {
+      ...{ chain: [entry], entry: 0, acceptedAt: 1_000, deadline: HOUR_MS, plan },
+      attempts: [refused, { ...refused, startMs: 5_000 }],
+    } as unknown as ChatJob;
+    return planner.whenAgain({ job, token: '' } as Progress, plan, entry, failureOf('auth', status));
+  };
+  answered(1_000);
+  t.not(again(403), undefined, 'nobody knows about which it is');
+  answered(1_001);
+  t.is(again(403), undefined);
+  t.not(again(401), undefined, 'the key of all requests is refused');
 });
 
 test('a provider that may not be called is waited for as long as a call fits before the deadline', (t) => {

@@ -111,6 +111,7 @@ export class Planner {
       return now;
     }
     if (!isBusy && !isPassing(failure.outcome, job, plan, tier, this.#hasNext(job))) return undefined;
+    if (failure.status === 403 && this.#isOwn(job, entry)) return undefined;
     const isUrgent = now >= plan.urgentAt;
     if (isUrgent && tier === FLEX) return now;
     const latest = this.#waitsUntil(job, plan, entry, now);
@@ -131,6 +132,12 @@ export class Planner {
     const waitMs = Math.min(longestMs, Math.max(grown, failure.retryAfterMs ?? 0));
     // Requests that were refused together do not come back together.
     return Math.min(now + waitMs * (0.75 + Math.random() / 2), latest);
+  }
+
+  /** Whether a 403 is about this request or its model: the provider has answered another call that began after the first. */
+  #isOwn({ acceptedAt, attempts }: ChatJob, { provider }: ChainEntry): boolean {
+    const first = attempts.find((each) => each.provider === provider && each.status === 403);
+    return this.parts.lately.answeredAt(provider) > acceptedAt + (first?.startMs ?? Number.POSITIVE_INFINITY);
   }
 
   /** When a request whose provider may not be called now is looked at again. Undefined: it goes the way of any other. */
