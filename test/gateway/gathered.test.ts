@@ -287,3 +287,27 @@ test.serial('requests that the provider’s batch API refuses are called as usua
   for (const id of ids) t.like(await entryOf(id), { code: null, plan: { via: 'standard' } });
   t.is(await gateway.redis.zcard(gateway.names.queueKey('openai', 'away')), 0);
 });
+
+// The last test of this file, because the gateway's first api process is gone afterwards.
+test.serial('one that leaves and those that stay outlive a worker, Redis and the api', async (t) => {
+  holdSlowLines();
+  const ids = await sendTogether(['slow but leaves', 'slow but stays', 'slow but stays too']);
+  const [short = ''] = ids;
+  await hurry([short]);
+  await gateway.workers.at(-1)?.end('SIGKILL');
+  await gateway.addWorker();
+  t.like(await entryOf(short), { code: null, attempts: { 0: { outcome: 'unknown' } } });
+  const port = Number(new URL(gateway.redisServer.url).port);
+  await gateway.redisServer.stop();
+  await gateway.restartRedis(port);
+  await gateway.apis[0]?.end('SIGKILL');
+  const api = await gateway.addApi();
+  release();
+  for (const id of ids.slice(1)) t.like(await entryOf(id), { plan: { via: 'provider_batch' } });
+  const headers = { authorization: `Bearer ${gateway.key}` };
+  for (const id of ids) {
+    t.is((await fetch(`${api.url}/v1/requests/${id}`, { headers })).status, 200);
+    t.is((await gateway.log()).filter((each) => `req_${each.id}` === id).length, 1);
+  }
+  t.like(linesWith('slow but leaves'), { length: 1, 0: { isCancelled: false } });
+});
