@@ -213,7 +213,8 @@ export class ProviderBatchStep {
     const mayStop = this.parts.clock.now() < part.created + LONGEST_BATCH_MS;
     if (state.status === 'creating' && mayStop)
       return this.creation.lookFor({ part, state: { ...state, isCancelled: true } }, token);
-    if (state.status === 'at_provider' && id !== undefined && state.isCertain && mayStop) {
+    const isStopped = state.cancelSent || !state.isCertain;
+    if (state.status === 'at_provider' && id !== undefined && !isStopped && mayStop) {
       const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
       await new BatchClient(own).stop(id);
     }
