@@ -78,20 +78,26 @@ test('a 403 is not waited for once the provider has answered another call that b
       attempts: [{ ...entry, outcome: 'ok', ms: 1, startMs: 100 }],
     } as LogEntry);
   const planner = plannerAt(() => 10_000, { lately });
-  const again = (status: number) => {
+  const again = (status: number, now: 'auth' | 'rate_limited' = 'auth') => {
     const plan: Plan = { urgentAt: HOUR_MS, highest: 0 };
     const refused = { ...entry, outcome: 'auth' as const, status, startMs: 100 };
     const job = {
       ...{ chain: [entry], entry: 0, acceptedAt: 1_000, deadline: HOUR_MS, plan },
       attempts: [refused, { ...refused, startMs: 5_000 }],
     } as unknown as ChatJob;
-    return planner.whenAgain({ job, token: '' } as Progress, plan, entry, failureOf('auth', status));
+    return planner.whenAgain(
+      { job, token: '' } as Progress,
+      plan,
+      entry,
+      failureOf(now, now === 'auth' ? status : 429),
+    );
   };
   answered(1_000);
   t.not(again(403), undefined, 'nobody knows about which it is');
   answered(1_001);
   t.is(again(403), undefined);
   t.not(again(401), undefined, 'the key of all requests is refused');
+  t.not(again(403, 'rate_limited'), undefined, 'this call failed otherwise');
 });
 
 test('a provider that may not be called is waited for as long as a call fits before the deadline', (t) => {
