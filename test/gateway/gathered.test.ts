@@ -67,6 +67,24 @@ const ended = (id: string) =>
 const entryOf = (id: string) =>
   until('its log entry', async () => (await gateway.log()).find((entry) => `req_${entry.id}` === id));
 
+/** The part that has the request, once it is this far. */
+const partOf = (id: string, status = 'at_provider') =>
+  until(`a part that is ${status}`, async () => {
+    const { names, redis } = gateway;
+    const part = await redis.hget(names.queueKey('openai', `${id.slice(4)}-0`), 'at');
+    return part !== null && (await redis.hget(names.providerBatch(part), 'status')) === status && part;
+  });
+
+/** The latest safe starts of these requests have come. */
+async function hurry(ids: readonly string[], status?: string): Promise<void> {
+  for (const id of ids) {
+    const waitsKey = gateway.names.providerBatchWaits(await partOf(id, status));
+    const safeStart = await gateway.redis.zscore(waitsKey, `${id.slice(4)}-0`);
+    if (!(Number(safeStart) > Date.now() + 24 * 3_600_000)) throw new Error(`it was ${safeStart}`);
+    await gateway.redis.zadd(waitsKey, '1', `${id.slice(4)}-0`);
+  }
+}
+
 const callsWith = (text: string) =>
   gateway.simulator.calls.filter(
     ({ path, body }) => !path.includes('batch') && JSON.stringify(body).includes(text),
@@ -159,13 +177,7 @@ test.serial(
   async (t) => {
     holdSlowLines();
     const ids = await sendTogether(['slow and late', 'slow and later']);
-    await until('the batch', () => linesWith('slow and late').length === 1);
-    const [part = ''] = await gateway.redis.zrange(gateway.names.providerBatches, '0', '-1');
-    const key = gateway.names.providerBatch(part);
-    const record = JSON.parse((await gateway.redis.hget(key, 'part')) ?? '');
-    t.is(record.lines, 2);
-    t.true(record.urgentAt > Date.now() + 24 * 3_600_000);
-    await gateway.redis.hset(key, 'part', JSON.stringify({ ...record, urgentAt: 1 }));
+    await hurry(ids);
     for (const id of ids) {
       t.is((await ended(id)).status, 200);
       const entry = await entryOf(id);
@@ -175,9 +187,68 @@ test.serial(
       );
       t.is(entry.plan?.via, 'standard');
     }
+    t.true(linesWith('slow and late')[0]?.isCancelled);
     release();
   },
 );
+
+test.serial(
+  'a request whose latest safe start comes leaves alone, and the batch goes on for the others',
+  async (t) => {
+    holdSlowLines();
+    const texts = ['slow and short', 'slow and long', 'slow and longer'];
+    const [short = '', ...long] = await sendTogether(texts);
+    await hurry([short]);
+    t.is((await ended(short)).status, 200);
+    const entry = await entryOf(short);
+    t.deepEqual(
+      entry.attempts.map(({ outcome, via }) => [outcome, via]),
+      [
+        ['unknown', 'provider_batch'],
+        ['ok', undefined],
+      ],
+    );
+    t.true((entry.attempts[0]?.estimate ?? 0) > 0, 'the provider may bill it');
+    await gateway.workers.at(-1)?.end('SIGKILL');
+    await gateway.addWorker();
+    t.like(linesWith('slow and short'), { length: 1, 0: { isCancelled: false } });
+    release();
+    for (const id of long) {
+      t.is((await ended(id)).status, 200);
+      t.like(await entryOf(id), { attempts: { length: 1 }, plan: { via: 'provider_batch' } });
+    }
+    // The provider has answered it, too.
+    t.is(linesWith('slow and short')[0]?.lines.filter(({ end }) => end === 'succeeded').length, 3);
+    t.is((await gateway.log()).filter(({ id }) => id === entry.id).length, 1);
+    t.deepEqual(texts.map(callsWith), [1, 0, 0]);
+  },
+);
+
+test.serial('the provider is told to stop a batch that no request waits for', async (t) => {
+  holdSlowLines();
+  const ids = await sendTogether(['slow to nobody', 'slow to nobody else']);
+  const part = await partOf(ids[0] ?? '');
+  for (const id of ids) t.is((await ask(id, '/cancel', 'POST')).status, 200);
+  await until('it is stopped', () => linesWith('slow to nobody')[0]?.isCancelled);
+  await until('it is gone', async () => !(await gateway.redis.exists(gateway.names.providerBatch(part))));
+  release();
+});
+
+test.serial('requests that their provider has not taken when one must go are gathered anew', async (t) => {
+  const path = '/v1/files';
+  gateway.simulator.script({ match: { path }, action: { status: 529 } });
+  const [short = '', ...long] = await sendTogether(['must go', 'stays one', 'stays two']);
+  await partOf(short, 'waiting');
+  const jobKey = gateway.names.queueKey('openai', `${short.slice(4)}-0`);
+  const job = JSON.parse((await gateway.redis.hget(jobKey, 'data')) ?? '');
+  await gateway.redis.hset(jobKey, 'data', JSON.stringify({ ...job, plan: { ...job.plan, urgentAt: 1 } }));
+  await hurry([short], 'waiting');
+  t.like(await entryOf(short), { attempts: { length: 1 }, plan: { via: 'standard' } });
+  gateway.simulator.clearScript();
+  for (const id of long)
+    t.like(await entryOf(id), { attempts: { length: 1 }, plan: { via: 'provider_batch' } });
+  t.deepEqual([linesWith('must go').length, linesWith('stays one').length], [0, 1]);
+});
 
 for (const [trouble, status] of [
   ['does not say what became of them', 'at_provider'],
@@ -186,21 +257,16 @@ for (const [trouble, status] of [
   test.serial(
     `a batch API that ${trouble} does not keep requests beyond their latest safe start`,
     async (t) => {
-      const { redis, names, simulator } = gateway;
+      const { simulator } = gateway;
       holdSlowLines();
       const path = '/v1/batches';
       if (status === 'creating') simulator.script({ match: { path }, action: { status: 504 } });
       const texts = [`slow ${status} one`, `slow ${status} two`];
       const ids = await sendTogether(texts);
-      const key = await until(`a part that is ${status}`, async () => {
-        const [part = ''] = await redis.zrange(names.providerBatches, '0', '-1');
-        const key = names.providerBatch(part);
-        return (await redis.hget(key, 'status')) === status && key;
-      });
+      for (const id of ids) await partOf(id, status);
       for (const { id } of linesWith(texts[0] ?? ''))
         simulator.script({ match: { path: `${path}/${id}` }, action: { status: 500 } });
-      const record = JSON.parse((await redis.hget(key, 'part')) ?? '');
-      await redis.hset(key, 'part', JSON.stringify({ ...record, urgentAt: 1 }));
+      await hurry(ids, status);
       for (const id of ids) {
         t.is((await ended(id)).status, 200);
         const { attempts } = await entryOf(id);
@@ -220,4 +286,28 @@ test.serial('requests that the provider’s batch API refuses are called as usua
   const ids = await sendTogether(['refused one', 'refused two']);
   for (const id of ids) t.like(await entryOf(id), { code: null, plan: { via: 'standard' } });
   t.is(await gateway.redis.zcard(gateway.names.queueKey('openai', 'away')), 0);
+});
+
+// The last test of this file, because the gateway's first api process is gone afterwards.
+test.serial('one that leaves and those that stay outlive a worker, Redis and the api', async (t) => {
+  holdSlowLines();
+  const ids = await sendTogether(['slow but leaves', 'slow but stays', 'slow but stays too']);
+  const [short = ''] = ids;
+  await hurry([short]);
+  await gateway.workers.at(-1)?.end('SIGKILL');
+  await gateway.addWorker();
+  t.like(await entryOf(short), { code: null, attempts: { 0: { outcome: 'unknown' } } });
+  const port = Number(new URL(gateway.redisServer.url).port);
+  await gateway.redisServer.stop();
+  await gateway.restartRedis(port);
+  await gateway.apis[0]?.end('SIGKILL');
+  const api = await gateway.addApi();
+  release();
+  for (const id of ids.slice(1)) t.like(await entryOf(id), { plan: { via: 'provider_batch' } });
+  const headers = { authorization: `Bearer ${gateway.key}` };
+  for (const id of ids) {
+    t.is((await fetch(`${api.url}/v1/requests/${id}`, { headers })).status, 200);
+    t.is((await gateway.log()).filter((each) => `req_${each.id}` === id).length, 1);
+  }
+  t.like(linesWith('slow but leaves'), { length: 1, 0: { isCancelled: false } });
 });

@@ -446,8 +446,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/gathered',
     file: 'packages/worker/src/jobs/provider-batch-step.ts',
-    from: 'this.#leftMs(part) <= 0 && !isRedisAway(error)',
+    from: '!isRedisAway(error)',
     to: 'false',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'queue.awayIn(part, due)',
+    to: 'queue.awayIn(part)',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: "state.status === 'at_provider' && id !== undefined",
+    to: 'false',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'delete job.plan.gatherUntil;',
+    to: 'job.plan.withoutBatch = true;',
   },
   {
     test: 'gateway/found-concurrency',
@@ -1234,6 +1252,36 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/count-planned.lua',
     from: "if settler == 'refuser' and #entry.attempts == 0 then return end",
     to: '',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/chat-processor.ts',
+    from: 'job.plan.urgentAt = Math.max(job.plan.urgentAt, until);',
+    to: '',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/worker/src/jobs/chat-processor.ts',
+    from: 'this.parts.planner.whenOpen(job, job.plan, entry, blocked)',
+    to: 'undefined',
+  },
+  {
+    test: 'gateway/planner',
+    file: 'packages/shared/src/queue/lua/parts/count-planned.lua',
+    from: 'plan.missed or served',
+    to: 'served',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'failure.status === 403 &&',
+    to: '',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: 'return latest > now &&',
+    to: 'return latest < now &&',
   },
   {
     test: 'unit/planner',

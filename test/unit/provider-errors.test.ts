@@ -334,6 +334,19 @@ const CASES: Record<string, Case> = {
       message: 'x requires moderation on y. Your input was flagged for "violence".',
     },
   },
+  'xAI: the prompt was flagged': {
+    status: 403,
+    body: {
+      code: 'The caller does not have permission to execute the specified operation',
+      error:
+        'Content violates usage guidelines. Team: 0a1b-2c3d, API key ID: 4e5f-6a7b, Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO',
+    },
+    is: {
+      outcome: 'bad_request',
+      message:
+        'Content violates usage guidelines. [redacted], [redacted], Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO',
+    },
+  },
   'OpenRouter: the error of the provider behind it': {
     status: 400,
     body: error('Provider returned error', {

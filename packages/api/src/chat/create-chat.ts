@@ -83,9 +83,11 @@ export function createChat(
     habits,
   );
   const congestion = new Congestion(config.providers);
-  const estimateCall: EstimateCall = (job, entry) => {
+  const estimateCall: EstimateCall = (job, entry, as) => {
     const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
-    return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
+    const ends = { from: job.acceptedAt, until: job.deadline };
+    const factor = (as && config.providers.get(entry.provider)?.batchPriceFactor) ?? 1;
+    return Math.ceil(factor * estimate.ofCall(request, entry, job.budget, ends));
   };
   const dispatcher = new Dispatcher({
     queue,

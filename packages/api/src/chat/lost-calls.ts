@@ -1,7 +1,7 @@
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 
-/** The estimated cost of a call of the job, in picodollars. */
-export type EstimateCall = (job: ChatJob, entry: ChainEntry) => number;
+/** The estimated cost of a call of the job, or of a line in the provider's own batch, in picodollars. */
+export type EstimateCall = (job: ChatJob, entry: ChainEntry, as?: 'line') => number;
 
 /** The job with the calls of the workers that died with it. Nobody knows whether they were made. */
 export function withLost(job: ChatJob, died: number, estimateCall: EstimateCall): ChatJob {

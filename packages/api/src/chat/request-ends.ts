@@ -102,7 +102,7 @@ export class RequestEnds {
   #withBatch(job: ChatJob): ChatJob {
     const entry = job.chain[job.entry] as ChainEntry;
     const { provider, model } = entry;
-    const estimate = this.parts.estimateCall(job, entry);
+    const estimate = this.parts.estimateCall(job, entry, 'line');
     const attempt: Attempt = { provider, model, outcome: 'unknown', via: 'provider_batch', estimate };
     return { ...job, attempts: [...job.attempts, attempt] };
   }

@@ -401,7 +401,7 @@ export const METRICS = {
     type: 'counter',
     roles: BOTH,
     labels: ['via', 'result'],
-    help: 'Requests with a deadline that are over. via is standard, flex, provider_batch or none; result is in_time, missed or failed.',
+    help: 'Requests with a deadline that are over. via is standard, flex, provider_batch or none; result is in_time, missed, or failed if its caller or a rule ended it.',
   },
   putOff: {
     name: 'gateway_deadline_put_off_total',

@@ -26,7 +26,7 @@ import {
   type TestJob,
 } from './job.js';
 import { planText } from './plan.js';
-import type { HandedPart } from './provider-batches.js';
+import type { HandedPart, PartWaits } from './provider-batches.js';
 import { type KeyBlock, rateOf } from './rates.js';
 import {
   ADDED,
@@ -59,6 +59,7 @@ import {
   switchKeyScript,
   type WithdrawResult,
   waitAgainScript,
+  waitsInPartScript,
   withdrawScript,
 } from './scripts.js';
 import {
@@ -327,6 +328,7 @@ export class ChatQueue {
         partKey: names.providerBatch(part.id),
         partsKey: names.providerBatches,
         partLinesKey: names.providerBatchLines(part.id),
+        partWaitsKey: names.providerBatchWaits(part.id),
       },
       {
         ...{ jobId: jobIdOf(job), token: lock, group, part: part.id, record: JSON.stringify(part) },
@@ -349,6 +351,15 @@ export class ChatQueue {
       jobs.push(...found.flatMap((each) => (each?.at === id ? each.job : [])));
     }
     return jobs;
+  }
+
+  /** Undefined: no request waits for the part any more. */
+  async waitsIn({ id, entry: { provider } }: HandedPart, now: number): Promise<PartWaits | undefined> {
+    const { names } = this.parts;
+    const keys = { queue: names.queueKey(provider, ''), partWaitsKey: names.providerBatchWaits(id) };
+    const [first, last, ...due] = await waitsInPartScript(this.redis, keys, { part: id, now });
+    if (first === undefined) return undefined;
+    return { first: Number(first), last: Number(last), due: due.map((jobId) => jobId.replace(/-\d+$/, '')) };
   }
 
   /** A request that was away in a part waits in its queue again. */

@@ -23,6 +23,8 @@ interface Calls {
   ms: number[];
   /** Whether the latest calls were refused for want of capacity. */
   refused: boolean[];
+  /** When the latest of them began. */
+  beganAt: number;
 }
 
 type Entry = Pick<ChainEntry, 'provider' | 'model'>;
@@ -64,7 +66,9 @@ export class Lately {
         add(calls.refused, outcome !== 'ok');
     }
     if (!served) return;
-    add(callsOf(this.#waits, served.provider).ms, queueMs);
+    const waits = callsOf(this.#waits, served.provider);
+    add(waits.ms, queueMs);
+    waits.beganAt = Math.max(waits.beganAt, acceptedAt + (attempts.at(-1)?.startMs ?? 0));
     const row = ledgerRow(entry.workspace, entry.route, served.provider, served.model);
     add(
       newestOf(this.#answers, row, () => []),
@@ -92,6 +96,11 @@ export class Lately {
     return quantile(this.#waits.get(provider)?.ms, share) ?? 0;
   }
 
+  /** When the latest answered call of the provider began, at any model. 0: nobody has called it lately. */
+  answeredAt(provider: string): number {
+    return this.#waits.get(provider)?.beganAt ?? 0;
+  }
+
   /** Which share of the latest calls was refused. */
   refusedShare({ provider, model }: Entry, tier: string): number {
     const refused = this.#calls.get(`${provider} ${model} ${tier}`)?.refused ?? [];
@@ -100,7 +109,7 @@ export class Lately {
 }
 
 function callsOf(all: Map<string, Calls>, name: string): Calls {
-  return newestOf(all, name, () => ({ ms: [], refused: [] }));
+  return newestOf(all, name, () => ({ ms: [], refused: [], beganAt: 0 }));
 }
 
 /** Those that were met longest ago are forgotten first. */

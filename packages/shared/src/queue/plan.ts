@@ -8,9 +8,11 @@ import type { Lately } from './lately.js';
 
 /** What a call is taken to last that nobody has made lately. */
 export const UNKNOWN_CALL_MS = 60_000;
-const LEAST_MARGIN_MS = 10_000;
+/** A worker that dies with the first call is found out after ten seconds, and the job waits for its turn again. */
+const LEAST_MARGIN_MS = 20_000;
 /** Of the calls and waits before, this share was over in the time that is planned for. */
 const SAFE_SHARE = 0.99;
+const USUAL_SHARE = 0.5;
 
 /** The plan as the scripts of the queue read it. */
 export function planText({ deadline, weight = 1, workspace }: ChatJob, { urgentAt, highest }: Plan): string {
@@ -29,4 +31,15 @@ export function latestSafeStart(
   const callMs = lately.callMs({ provider, model }, undefined, SAFE_SHARE) ?? UNKNOWN_CALL_MS;
   const marginMs = Math.max(LEAST_MARGIN_MS, 2 * callMs + lately.waitMs(provider, SAFE_SHARE));
   return deadline - Math.min(marginMs, (deadline - acceptedAt) / 2) - (plan?.marginMs ?? 0);
+}
+
+/** The latest moment at which it is called at all: half of the calls lately would be over before its deadline. */
+export function latestStart(
+  entry: ChainEntry,
+  lately: Pick<Lately, 'callMs'>,
+  { deadline }: Pick<ChatJob, 'deadline'>,
+  { urgentAt }: Pick<Plan, 'urgentAt'>,
+): number {
+  const callMs = lately.callMs(entry, undefined, USUAL_SHARE) ?? UNKNOWN_CALL_MS;
+  return deadline - Math.min(callMs, (deadline - urgentAt) / 4);
 }

@@ -38,7 +38,7 @@ export interface HandedPart {
   created: number;
   /** The reserved part of the workspace's budget, in picodollars. */
   reserved?: number;
-  /** Set for requests with deadlines that were gathered: the first latest safe start. Such a part has no batch. */
+  /** Set for requests with deadlines that were gathered: the first latest safe start then. Such a part has no batch. */
   urgentAt?: number;
 }
 
@@ -75,6 +75,13 @@ export interface PartState {
   /** The batch is cancelled or its time is over. */
   isCancelled: boolean;
   cancelSent: boolean;
+}
+
+/** The requests that wait for a part: the first and the last latest safe start, and the ids of those whose one has come. */
+export interface PartWaits {
+  first: number;
+  last: number;
+  due: string[];
 }
 
 export interface HandedBatch {
@@ -185,6 +192,7 @@ export class ProviderBatches {
     await this.redis.del(
       names.providerBatch(id),
       names.providerBatchLines(id),
+      names.providerBatchWaits(id),
       names.providerBatchAdapted(id),
     );
   }

@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../chat.js';
 import { DEFAULT_PRIORITY, type Priority } from '../contract/priority.js';
 import { ERROR_STATUS, type ErrorCode } from '../errors.js';
-import type { Reason } from '../reasons.js';
+import { type Reason, reasonKind } from '../reasons.js';
 import type { PriceUsed } from '../registry/price.js';
 import type { Attempt, ChatJob } from './job.js';
 
@@ -52,6 +52,8 @@ export const NO_WAY = 'none';
 
 export interface LoggedPlan {
   deadline: number;
+  /** It failed, and nobody wanted that: `isMissed`, for the script that counts it. */
+  missed?: true;
   /** Absent: it was not served. */
   via?: PlannedWay;
   /** What the same answer would have cost at the standard tier when the request came, in picodollars. */
@@ -85,10 +87,10 @@ export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
   return served.provider !== first?.provider || served.model !== first.model;
 }
 
-/** Whether a request was not answered before the deadline that its caller named. */
-export function isMissed({ plan, served, settledAt, reason }: LogEntry): boolean {
+/** Whether a request was not answered before the deadline that its caller named, and neither its caller nor a rule ended it. */
+export function isMissed({ plan, served, settledAt, reason = 'deadline' }: LogEntry): boolean {
   if (!plan) return false;
-  return served ? settledAt > plan.deadline : reason === 'deadline';
+  return served ? settledAt > plan.deadline : reasonKind(reason) === 'failed';
 }
 
 /** Whether the cost is the one that the provider reported. */
@@ -101,6 +103,7 @@ export function failedLogEntry(job: ChatJob, code: LogCode, reason: Reason, sett
   const status = code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code];
   const entry = logEntry(job, status, code, settledAt);
   entry.reason = reason;
+  if (entry.plan && isMissed(entry)) entry.plan.missed = true;
   return entry;
 }
 

@@ -182,7 +182,7 @@ export const comeBackScript = load<
 >('come-back');
 export const collectPartScript = load<
   number,
-  QueueKeys & { partKey: string; partsKey: string; partLinesKey: string },
+  QueueKeys & { partKey: string; partsKey: string; partLinesKey: string; partWaitsKey: string },
   {
     jobId: string;
     token: string;
@@ -195,6 +195,11 @@ export const collectPartScript = load<
     keptMs: number;
   }
 >('collect-part');
+export const waitsInPartScript = load<
+  string[],
+  QueueKeys & { partWaitsKey: string },
+  { part: string; now: number }
+>('waits-in-part');
 export const beginScript = load<0 | 1, QueueKeys, { jobId: string; lock: string }>('begin');
 export const keepResponseScript = load<
   0 | 1,

@@ -206,6 +206,8 @@ export interface ShardNames {
   providerBatchLease(id: string): string;
   /** Its encrypted lines, until the provider has them. */
   providerBatchLines(id: string): string;
+  /** The jobs that were gathered in a part, by their latest safe starts. */
+  providerBatchWaits(id: string): string;
   /** What was changed in its lines for the model, by their request ids. */
   providerBatchAdapted(id: string): string;
   /** All of them, by when a worker looks at them next. */
@@ -325,6 +327,7 @@ export function shardNames(tag: string): ShardNames {
     providerBatch: (id) => `${prefix}:provider-batch:${id}`,
     providerBatchLease: (id) => `${prefix}:provider-batch-lease:${id}`,
     providerBatchLines: (id) => `${prefix}:provider-batch-lines:${id}`,
+    providerBatchWaits: (id) => `${prefix}:provider-batch-lines:${id}:waits`,
     providerBatchAdapted: (id) => `${prefix}:provider-batch-lines:${id}:adapted`,
     providerBatches: `${prefix}:provider-batches`,
     webhookQueuePrefix: prefix,

@@ -170,11 +170,9 @@ export class ChatProcessor {
           ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
           : (availability.blocked(entry.provider, entry.model, tier) ??
             (await calls.mayCall(entry, job, tier)));
-    if (blocked && job.plan && now + blocked.retryAfterMs < job.plan.urgentAt) {
-      // The trouble that its own call met says more.
-      const why = job.plan.waitsFor ?? blocked.outcome;
-      return this.#putOff(progress, run, now + blocked.retryAfterMs, why);
-    }
+    const open = blocked && job.plan && this.parts.planner.whenOpen(job, job.plan, entry, blocked);
+    // The trouble that its own call met says more.
+    if (open !== undefined) return this.#putOff(progress, run, open, job.plan?.waitsFor ?? blocked?.outcome);
     if (
       blocked &&
       fallback.isAwaited(job, blocked) &&
@@ -278,7 +276,11 @@ export class ChatProcessor {
   async #putOff(progress: Progress, run: Run, until: number, why?: AttemptOutcome): Promise<undefined> {
     const { job } = progress;
     job.queuedAt = until;
-    if (job.plan) job.plan.waitsFor = why;
+    if (job.plan) {
+      job.plan.waitsFor = why;
+      // After its safe start it would not wait in its queue otherwise.
+      job.plan.urgentAt = Math.max(job.plan.urgentAt, until);
+    }
     this.parts.metrics.putOff(entryOf(job).provider, progress.tier);
     if (!(await this.parts.queue.postpone(job, run.token, until, usedBy(progress)))) throw new LockLost();
   }

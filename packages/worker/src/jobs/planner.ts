@@ -5,10 +5,11 @@
 import { type ChatRequest, leavesTier, type TokenUsage } from '@sluice/shared/chat';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
 import { isMeant } from '@sluice/shared/contract/chain';
+import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
 import { BATCH, type Lately } from '@sluice/shared/queue/lately';
-import { latestSafeStart } from '@sluice/shared/queue/plan';
+import { latestSafeStart, latestStart } from '@sluice/shared/queue/plan';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
@@ -55,6 +56,7 @@ export interface PlannerParts {
   fit: Pick<ModelFit, 'of'>;
   lately: Lately;
   coolDowns: Pick<CoolDowns, 'remaining'>;
+  availability: Pick<Availability, 'blocked'>;
   registry(): ModelRegistry;
   clock: Pick<Clock, 'now'>;
 }
@@ -108,8 +110,12 @@ export class Planner {
       plan.withoutFlex = true;
       return now;
     }
-    if (!isBusy && !isPassing(failure.outcome, job, plan, tier)) return undefined;
-    if (now >= plan.urgentAt) return tier === FLEX ? now : undefined;
+    if (!isBusy && !isPassing(failure.outcome, job, plan, tier, this.#hasNext(job))) return undefined;
+    if (failure.status === 403 && this.#isOwn(job, entry)) return undefined;
+    const isUrgent = now >= plan.urgentAt;
+    if (isUrgent && tier === FLEX) return now;
+    const latest = this.#waitsUntil(job, plan, entry, now);
+    if (latest === undefined) return undefined;
     const tries = (plan.tries ?? 0) + 1;
     plan.tries = tries;
     const isKey = failure.outcome === 'auth';
@@ -121,10 +127,43 @@ export class Planner {
     }
     const refused = tier === FLEX ? this.parts.lately.refusedShare(entry, FLEX) : 0;
     const grown = FIRST_PUT_OFF_MS * 2 ** (tries - 1) * (1 + 4 * refused);
-    const longestMs = isKey || tries > MANY_TRIES ? LONGEST_LATER_MS : LONGEST_PUT_OFF_MS;
+    const calmMs = isKey || tries > MANY_TRIES ? LONGEST_LATER_MS : LONGEST_PUT_OFF_MS;
+    const longestMs = isUrgent ? Math.max(FIRST_PUT_OFF_MS, (latest - now) / 2) : calmMs;
     const waitMs = Math.min(longestMs, Math.max(grown, failure.retryAfterMs ?? 0));
     // Requests that were refused together do not come back together.
-    return Math.min(now + waitMs * (0.75 + Math.random() / 2), Math.max(now, plan.urgentAt), job.deadline);
+    return Math.min(now + waitMs * (0.75 + Math.random() / 2), latest);
+  }
+
+  /** Whether a 403 is about this request or its model: the provider has answered another call that began after the first. */
+  #isOwn({ acceptedAt, attempts }: ChatJob, { provider }: ChainEntry): boolean {
+    const first = attempts.find((each) => each.provider === provider && each.status === 403);
+    return this.parts.lately.answeredAt(provider) > acceptedAt + (first?.startMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** When a request whose provider may not be called now is looked at again. Undefined: it goes the way of any other. */
+  whenOpen(job: ChatJob, plan: Plan, entry: ChainEntry, { retryAfterMs }: Blocked): number | undefined {
+    const now = this.parts.clock.now();
+    const at = now + retryAfterMs;
+    if (at < plan.urgentAt) return at;
+    const latest = this.#hasNext(job) ? undefined : this.#waitsUntil(job, plan, entry, now);
+    return latest && Math.min(at, latest);
+  }
+
+  /** First its latest safe start, then the last moment at which a call fits before its deadline, unless another entry is left. */
+  #waitsUntil(job: ChatJob, plan: Plan, entry: ChainEntry, now: number): number | undefined {
+    if (now < plan.urgentAt) return Math.min(plan.urgentAt, job.deadline);
+    const latest = latestStart(entry, this.parts.lately, job, plan);
+    return latest > now && !this.#hasNext(job) ? latest : undefined;
+  }
+
+  /** Whether another entry is left that may be called now. */
+  #hasNext({ chain, entry, attempts }: ChatJob): boolean {
+    return chain
+      .slice(entry + 1)
+      .some(
+        (each) =>
+          isMeant(each, attempts) && !this.parts.availability.blocked(each.provider, each.model, undefined),
+      );
   }
 
   /** Undefined: the standard tier at once. */
@@ -187,11 +226,11 @@ export class Planner {
 /** Whether the request is tried there again for this trouble. At the standard tier another entry is tried first. */
 function isPassing(
   outcome: string,
-  { chain, entry, attempts }: ChatJob,
+  { attempts }: ChatJob,
   { refusedKeys = 0 }: Plan,
   tier: string | undefined,
+  hasNext: boolean,
 ): boolean {
-  const hasNext = chain.slice(entry + 1).some((each) => isMeant(each, attempts));
   // The key is the same at every tier. A pool has several, and one try calls with each of them.
   if (outcome === 'auth') return !hasNext && refusedKeys < KEY_TRIES;
   const most = TROUBLE[outcome];

@@ -2,7 +2,12 @@
 import { requestOf } from '@sluice/shared/chat';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { openRequest } from '@sluice/shared/queue/payload';
-import { type HandedBatch, type HandedPart, isGathered } from '@sluice/shared/queue/provider-batches';
+import {
+  type HandedBatch,
+  type HandedPart,
+  isGathered,
+  type PartWaits,
+} from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { BatchClient, batchUpstreamOf, inWords } from '../calls/batch-client.js';
@@ -18,16 +23,18 @@ import type { ProviderBatchResults } from './provider-batch-results.js';
 const AT_ONCE = 0;
 const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
-/** Before the first latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
+/** Before the last latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
 const STOP_BEFORE_MS = 15 * 60_000;
 
-/** They are called at the standard tier, and what the provider bills for them is an estimate. */
+/** After this time a provider has ended its batch. */
+const LONGEST_BATCH_MS = 24 * 3_600_000;
+
 function overdue(): StepEnd {
   return { status: 'refused', reason: TIME_IS_OVER, dueInMs: AT_ONCE };
 }
 
 export interface ProviderBatchStepParts extends ProviderBatchCreationParts {
-  queue: Pick<ChatQueue, 'awayIn' | 'comeBack'>;
+  queue: Pick<ChatQueue, 'awayIn' | 'comeBack' | 'waitsIn'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
   results: ProviderBatchResults;
 }
@@ -42,33 +49,51 @@ export class ProviderBatchStep {
   /** `lease` is aborted when another worker may do the step. */
   async take(handed: HandedBatch, token: string, lease: AbortSignal): Promise<StepEnd> {
     const { part, state } = handed;
-    const isBefore = state.status === 'waiting' || state.status === 'creating';
-    if (isBefore && this.#leftMs(part) <= 0) return overdue();
+    if (!isGathered(part)) return this.#next(handed, token, lease);
+    const waits = await this.#waitsIn(part);
+    if (!waits) return this.#stop(handed, token);
+    // The provider has none of them.
+    if (state.status === 'waiting' && waits.due.length > 0) return overdue();
     try {
-      const end = await this.#next(handed, token, lease);
-      return { ...end, dueInMs: this.inTime(part, end.dueInMs) };
+      const end = await this.#next(handed, token, lease, waits.last);
+      // Answers that are there come first.
+      if (end.status === undefined && state.status !== 'merging') await this.#letGo(handed);
+      return { ...end, dueInMs: await this.inTime(part, end.dueInMs, SOON_MS) };
     } catch (error) {
       // A batch API that does not answer must not keep them.
-      if (this.#leftMs(part) <= 0 && !isRedisAway(error)) return overdue();
+      if (!isRedisAway(error)) await this.#letGo(handed);
       throw error;
     }
   }
 
-  /** In how many ms the next step of a part is due, so that single requests come back in time. */
-  inTime(part: HandedPart, dueInMs: number): number {
-    const leftMs = this.#leftMs(part);
-    const nextMs = leftMs > STOP_BEFORE_MS ? leftMs - STOP_BEFORE_MS : leftMs;
-    return Math.min(dueInMs, Math.max(nextMs, SOON_MS));
+  /** In how many ms the next step of a part is due, so that single requests come back in time. `aloneMs`: when none is left. */
+  async inTime(part: HandedPart, dueInMs: number, aloneMs = dueInMs): Promise<number> {
+    if (!isGathered(part)) return dueInMs;
+    const now = this.parts.clock.now();
+    const { first = now + aloneMs, last = Number.POSITIVE_INFINITY } = (await this.#waitsIn(part)) ?? {};
+    const stopAt = last - STOP_BEFORE_MS;
+    const next = stopAt > now ? Math.min(first, stopAt) : first;
+    return Math.min(dueInMs, Math.max(next - now, SOON_MS));
   }
 
-  #next(handed: HandedBatch, token: string, lease: AbortSignal): Promise<StepEnd> {
+  #waitsIn(part: HandedPart): Promise<PartWaits | undefined> {
+    return this.parts.queue.waitsIn(part, this.parts.clock.now());
+  }
+
+  /** `last`: the last latest safe start of single requests. */
+  #next(
+    handed: HandedBatch,
+    token: string,
+    lease: AbortSignal,
+    last = Number.POSITIVE_INFINITY,
+  ): Promise<StepEnd> {
     switch (handed.state.status) {
       case 'waiting':
         return this.creation.handOver(handed, token);
       case 'creating':
         return this.creation.lookFor(handed, token);
       case 'at_provider':
-        return this.#poll(handed);
+        return this.#poll(handed, last);
       case 'merging':
         return this.#merge(handed, lease);
       default:
@@ -76,12 +101,7 @@ export class ProviderBatchStep {
     }
   }
 
-  /** Until the first latest safe start of single requests. */
-  #leftMs({ urgentAt }: HandedPart): number {
-    return urgentAt === undefined ? Number.POSITIVE_INFINITY : urgentAt - this.parts.clock.now();
-  }
-
-  async #poll({ part, state }: HandedBatch): Promise<StepEnd> {
+  async #poll({ part, state }: HandedBatch, last: number): Promise<StepEnd> {
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
     const client = new BatchClient(own, part.endpoint);
     const [id = ''] = state.candidates;
@@ -104,10 +124,8 @@ export class ProviderBatchStep {
     // Nobody has to record single requests before their answers are read.
     if (news.status === 'ended' && isGathered(part)) return { status: 'merging', ended, dueInMs: AT_ONCE };
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
-    const leftMs = this.#leftMs(part);
-    if (leftMs <= 0) return overdue();
-    if (leftMs <= STOP_BEFORE_MS && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
-
+    const isEnding = last - this.parts.clock.now() <= STOP_BEFORE_MS;
+    if (isEnding && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
   }
 
@@ -159,21 +177,48 @@ export class ProviderBatchStep {
 
   /** Single requests that the provider has not answered wait in their queue again. */
   async giveBack({ part, state }: HandedBatch): Promise<void> {
-    const { queue, store } = this.parts;
-    const { provider, model } = part.entry;
-    // The provider may have them, and answer them later.
-    const mayBeBilled = state.status === 'refused' && state.creatingAt > 0 && state.reason === TIME_IS_OVER;
+    const { clock, queue, store } = this.parts;
     for (const job of await queue.awayIn(part)) {
-      if (job.plan) job.plan.withoutBatch = true;
-      if (mayBeBilled) {
-        const ends = { from: part.created, until: job.deadline };
-        const request = requestOf(job, parseRequest(openRequest(this.parts.payloads, job), job.messagesAt));
-        const estimate = this.parts.estimate.ofCall(request, part.entry, job.budget, ends);
-        job.attempts.push({ provider, model, outcome: 'unknown', via: 'provider_batch', estimate });
-      }
+      // Those that have time are gathered anew when others had to go.
+      if (job.plan && state.reason === TIME_IS_OVER && clock.now() < job.plan.urgentAt)
+        delete job.plan.gatherUntil;
+      else if (job.plan) job.plan.withoutBatch = true;
       await queue.comeBack(job, part.id);
     }
     await store.remove(part.id);
+  }
+
+  /** Single requests whose latest safe start has come leave alone. The provider may have them, and bill them later. */
+  async #letGo({ part }: HandedBatch): Promise<void> {
+    const { estimate, payloads, queue, upstreams } = this.parts;
+    const due = (await this.#waitsIn(part))?.due ?? [];
+    if (due.length === 0) return;
+    const { entry, created: from } = part;
+    const { provider, model } = entry;
+    const factor = upstreams.get(provider)?.config.batchPriceFactor ?? 1;
+    for (const job of await queue.awayIn(part, due)) {
+      if (job.plan) job.plan.withoutBatch = true;
+      const request = requestOf(job, parseRequest(openRequest(payloads, job), job.messagesAt));
+      const cost = estimate.ofCall(request, entry, job.budget, { from, until: job.deadline });
+      const bill = { estimate: Math.ceil(factor * cost) };
+      job.attempts.push({ provider, model, outcome: 'unknown', via: 'provider_batch', ...bill });
+      await queue.comeBack(job, part.id);
+    }
+  }
+
+  /** No single request waits for the batch any more. */
+  async #stop(handed: HandedBatch, token: string): Promise<StepEnd> {
+    const { part, state } = handed;
+    const [id] = state.candidates;
+    const mayStop = this.parts.clock.now() < part.created + LONGEST_BATCH_MS;
+    if (state.status === 'creating' && mayStop)
+      return this.creation.lookFor({ part, state: { ...state, isCancelled: true } }, token);
+    const isStopped = state.cancelSent || !state.isCertain;
+    if (state.status === 'at_provider' && id !== undefined && !isStopped && mayStop) {
+      const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
+      await new BatchClient(own).stop(id);
+    }
+    return { status: 'merged', dueInMs: AT_ONCE };
   }
 
   /** The workspace was deleted, and the batch with it. */

@@ -124,7 +124,7 @@ export class ProviderBatchSteps {
       }
       metrics.batchStep(provider, 'failed');
       const change = error instanceof OutcomeUnknown || error instanceof NotNow ? error.change : {};
-      const dueInMs = this.#step.inTime(part, this.#later(state.failures));
+      const dueInMs = await this.#step.inTime(part, this.#later(state.failures));
       return { ...change, failures: state.failures + 1, dueInMs };
     }
   }

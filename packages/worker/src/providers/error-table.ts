@@ -99,7 +99,12 @@ const ROWS: readonly ErrorRow[] = [
     name: ['content_filter', 'content_policy_violation'],
     means: 'bad_request',
   },
-  { by: 'OpenRouter', status: [403], says: /requires moderation/i, means: 'bad_request' },
+  {
+    by: 'OpenRouter, xAI',
+    status: [403],
+    says: /requires moderation|violates usage guidelines/i,
+    means: 'bad_request',
+  },
   {
     by: 'OpenAI, llama.cpp',
     status: REFUSED,

@@ -6,6 +6,7 @@ const SECRETS: readonly RegExp[] = [
   /\b(?:sk|pk|rk)[-_][\w*.-]+/gi,
   /\bgw_live_\w+/gi,
   /\b(?:org-|proj_)\w{6,}/g,
+  /\b(?:Team|API key ID): [^\s,]+/g,
 ];
 
 /** Control and format characters (bidi overrides among them) and halves of surrogate pairs. */

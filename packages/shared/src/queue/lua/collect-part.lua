@@ -6,7 +6,7 @@
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
--- KEYS: queue, partKey, partsKey, partLinesKey
+-- KEYS: queue, partKey, partsKey, partLinesKey, partWaitsKey
 -- ARGV: jobId, token, group, part, record, due, most, mostBytes, keptMs
 
 if redis.call('GET', queue .. jobId .. ':lock') ~= token then return -1 end
@@ -18,7 +18,7 @@ local function add(id)
   local deadline, urgentAt = string.match(plan, '^(%d+) (%d+) ')
   bytes = bytes + #request
   firstUrgent = math.min(firstUrgent or math.huge, tonumber(urgentAt))
-  found[#found + 1] = {id, request, deadline}
+  found[#found + 1] = {id, request, deadline, urgentAt}
 end
 add(jobId)
 for _, other in ipairs(redis.call('ZRANGE', gatherKey, 0, most - 1)) do
@@ -33,14 +33,15 @@ unlist(queue, jobId)
 redis.call('DEL', queue .. jobId .. ':lock')
 redis.call('HDEL', queue .. jobId, 'processedOn', 'start', 'ats', 'stc')
 for _, job in ipairs(found) do
-  local id, request, deadline = unpack(job)
+  local id, request, deadline, urgentAt = unpack(job)
   redis.call('ZREM', queue .. 'delayed', id)
   redis.call('ZREM', gatherKey, id)
   redis.call('ZADD', queue .. 'away', deadline, id)
   redis.call('HSET', queue .. id, 'at', part)
+  redis.call('ZADD', partWaitsKey, urgentAt, id)
   redis.call('RPUSH', partLinesKey, cjson.encode({requestId = string.match(id, '^(.*)%-%d+$'), request = request}))
 end
-redis.call('PEXPIRE', partLinesKey, keptMs)
+for _, key in ipairs({partLinesKey, partWaitsKey}) do redis.call('PEXPIRE', key, keptMs) end
 record = string.gsub(record, '"lines":0', '"lines":' .. #found)
 record = string.gsub(record, '"urgentAt":0', '"urgentAt":' .. string.format('%.0f', firstUrgent))
 redis.call('HSET', partKey, 'part', record, 'status', 'waiting')

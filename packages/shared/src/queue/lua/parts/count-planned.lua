@@ -9,7 +9,7 @@ local function countPlanned(log, spentKey, month)
   if settler == 'refuser' and #entry.attempts == 0 then return end
   local plan, served = entry.plan, entry.served
   local field = month .. ':planned:'
-  local isMissed = served and entry.settledAt > plan.deadline or not served and entry.reason == 'deadline'
+  local isMissed = plan.missed or served and entry.settledAt > plan.deadline
   redis.call('HINCRBY', spentKey, field .. 'requests', 1)
   if isMissed then redis.call('HINCRBY', spentKey, field .. 'missed', 1) end
   if served then
