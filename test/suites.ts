@@ -138,7 +138,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['public-addresses', 'remember-keys', 'request-schema', 'slow-readers', 'tags', 'traffic', 'webhooks'],
     ...['whole-file', 'wrong-keys'],
   ],
-  processes: ['chores', 'clock', 'logger', 'metrics', 'tracer'],
+  processes: ['chores', 'clock', 'logger', 'metrics', 'tracer', 'under-way'],
   simulator: [
     'simulator',
     'simulator-batches',

@@ -1301,6 +1301,12 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'estimates[budget] <= toBudgetPicodollars(budgetUsdPerMonth)',
     to: 'estimates[budget] >= 0',
   },
+  {
+    test: 'unit/under-way',
+    file: 'packages/shared/src/process/under-way.ts',
+    from: 'box.value = undefined;',
+    to: '',
+  },
 ];
 
 export function builtFile({ file }: Mutant): string {
