@@ -69,6 +69,13 @@ function entryOf(workspace: string, i: number, settledAt: number) {
   return { id, text: JSON.stringify({ ...JSON.parse(text), workspace }) };
 }
 
+test.serial('a connection that breaks while nobody asks anything of it ends no process', async (t) => {
+  const connection = await owner.connect();
+  // PostgreSQL tells a connection of its unexpected end also between two statements.
+  t.notThrows(() => connection.emit('error', new Error('unexpected postmaster exit')));
+  connection.release(new Error('it is broken'));
+});
+
 test.serial('an erasure leaves what a new workspace of the same id has spent since', async (t) => {
   const quarter = 15 * MINUTE_MS;
   const begin = Math.floor(Date.now() / quarter) * quarter - 2 * quarter;

@@ -113,6 +113,24 @@ test.serial('a caller that has closed its side, and leaves later, is found out',
   await until('the provider sees it', () => callsFor(gateway.simulator, 'leaves later')[0]?.aborted);
 });
 
+test.serial('every request of a caller that sends without waiting, and leaves, is ended', async (t) => {
+  const before = (await gateway.log()).length;
+  const body = JSON.stringify({ model: 'solo', messages: [{ role: 'user', content: 'one of several' }] });
+  const request =
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${gateway.key}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const { socket } = openRaw(gateway.url, request.repeat(3));
+  await until('the call', () => hold.held.length === 1);
+  await until('the others wait', async () => (await gateway.backlog('openai')) === 2);
+  socket.destroy();
+  await until('the provider sees it', () => callsFor(gateway.simulator, 'one of several')[0]?.aborted);
+  await until('three log entries', async () => (await gateway.log()).length === before + 3);
+  t.deepEqual(new Set((await gateway.log()).slice(before).map(({ code }) => code)), new Set(['cancelled']));
+  hold.release();
+  t.is((await ask('next in the slot')).status, 200);
+  t.is(callsFor(gateway.simulator, 'one of several').length, 1, 'those that waited are never called');
+});
+
 test.serial('nothing is called in the place of what was ended', async (t) => {
   const caller = call(t, 'no fallback', 'pair');
   await until('the call', () => hold.held.length === 1);

@@ -156,7 +156,7 @@ test('a provider that has answered nothing gets a bounded number of calls', asyn
   t.is(await bench.redis.hget(key('auto'), 'changed'), '0', 'it is left alone');
 });
 
-test('a model without capacity lowers the number only while no other model of the provider answers', async (t) => {
+test('a broken model leaves the number alone while others answer, and a short one lowers it', async (t) => {
   const { names, queue } = await bench.cell();
   const key = (name: string) => names.queueKey('openai', name);
   const set = (limit: number) => bench.redis.hset(key('auto'), { limit, ok: 0, refused: 0 });
@@ -175,17 +175,26 @@ test('a model without capacity lowers the number only while no other model of th
   };
   await set(100);
   t.is(await adjust(['broken', 'fine'], ['fine']), 90, 'the other one lacks capacity, too');
+  await later(30_000);
   t.is(await adjust(['broken'], ['fine']), 81, 'and did so a moment ago');
-  await later(2_500);
-  t.is(await adjust(['broken']), 81);
-  t.is(await adjust(['broken'], ['broken']), 81);
-  await later(2_500);
-  await bench.redis.zrem(key('answered'), 'fine');
-  t.is(await adjust(['broken']), 72, 'it is the only one');
+  await later(31_000);
+  t.is(await adjust(['broken'], ['fine']), 81);
+  t.is(await adjust(['broken']), 81, 'it has answered nothing');
+  t.is(await adjust(['short'], ['short']), 72, 'it answers some calls');
+  t.is(await adjust(['short']), 64);
   await set(9);
+  t.deepEqual(
+    [await adjust(['short'], ['short']), await adjust(['short'], ['short'])],
+    [8, 8],
+    'others answer',
+  );
+  await later(61_000);
   t.deepEqual([await adjust(['broken']), await adjust(['broken'])], [8, 8], 'nothing is answered');
-  t.is(await adjust(['broken'], ['broken']), 7);
-  t.is(await adjust(['broken'], ['broken']), 6);
+  t.is(await adjust(['short'], ['short']), 7);
+  t.is(await adjust(['short'], ['short']), 6);
+  const made = Array.from({ length: 1_000 }, (_, i) => `made up ${i}`);
+  await adjust([], made);
+  t.is(await bench.redis.zcard(key('answered')), 100);
 });
 
 test('a worker tells which models answered, and which were without capacity', async (t) => {

@@ -187,7 +187,7 @@ test.serial(
       );
       t.is(entry.plan?.via, 'standard');
     }
-    t.true(linesWith('slow and late')[0]?.isCancelled);
+    await until('the provider is told', () => linesWith('slow and late')[0]?.isCancelled);
     release();
   },
 );

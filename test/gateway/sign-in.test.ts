@@ -112,7 +112,7 @@ test.serial('a session that was signed out is over for every copy of its cookie'
 
 test.serial('a sign-in link works once, whoever comes first', async (t) => {
   const link = await makeLink();
-  const keys = await gateway.redis.keys('*sign-in-link*');
+  const keys = await gateway.redis.keys(gateway.names.signInLink('*'));
   t.is(keys.length, 1);
   t.false(keys.join().includes(link));
   t.true((await gateway.redis.pttl(keys[0] ?? '')) <= 600_000);

@@ -191,6 +191,24 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (bytes >= wanted)',
   },
   {
+    test: 'gateway/archive-edges',
+    file: 'packages/shared/src/archive/database.ts',
+    from: "pool.on('connect', (connection) => connection.on('error', () => { }));",
+    to: '',
+  },
+  {
+    test: 'gateway/redis-patience',
+    file: 'packages/shared/src/redis/redis.ts',
+    from: 'subscribed.catch(() => { });',
+    to: '',
+  },
+  {
+    test: 'gateway/cancellation',
+    file: 'packages/api/src/http/exchange.ts',
+    from: 'if (!res.socket)',
+    to: 'if (false)',
+  },
+  {
     test: 'gateway/cancellation',
     file: 'packages/api/src/chat/dispatcher.ts',
     from: "this.#failWaiting(pending, hungUp(), 'cancelled')",
@@ -1190,20 +1208,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
-    from: ' and not isContradicted()',
+    from: ' and not isBroken()',
     to: '',
   },
   {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
-    from: 'auto.ok > 0 and 1 or FIRST_LIMIT',
-    to: '1',
+    from: '(auto.ok == 0 or doOthersAnswer()) and FIRST_LIMIT or 1',
+    to: 'auto.ok == 0 and FIRST_LIMIT or 1',
   },
   {
     test: 'gateway/found-concurrency',
     file: 'packages/shared/src/queue/lua/adjust-concurrency.lua',
-    from: '[wanting] = WANTING_MS',
-    to: '[wanting] = 0',
+    from: "if redis.call('ZSCORE', answered, ARGV[i]) then return false end",
+    to: '',
   },
   {
     test: 'gateway/found-concurrency',

@@ -2,6 +2,8 @@
  * One request of a caller and its answer. The exchange names the request, turns every error into a response, and counts and logs
  * the request when its answer was sent or its caller has left.
  */
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { createLineLogger, type Logger } from '@sluice/shared/process/logger';
 import type { Reason } from '@sluice/shared/reasons';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -51,6 +53,7 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
     res.setHeader('x-request-id', `req_${state.requestId}`);
     state.startedAt = performance.now();
     metrics.began();
+    if (!res.socket) closeWith(req.socket, res);
     const { traceparent } = req.headers;
     const caller = typeof traceparent === 'string' ? parseTraceparent(traceparent) : undefined;
     // Later spans are children of the gateway's span. Without a tracer they are children of the caller's.
@@ -100,6 +103,7 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
     const caller = begin(ctx);
     // It comes once. `once` would cost a function and a removal.
     ctx.res.on('close', () => {
+      if (ctx.state.isClosed) return;
       ctx.state.isClosed = true;
       ctx.state.whenClosed?.();
       end(ctx, caller);
@@ -107,6 +111,19 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
     // A question of a browser whether it may ask is answered by `cors` alone.
     return cors ? cors(ctx, () => answer(ctx, next)).then(() => sayGoodbye(ctx)) : answer(ctx, next);
   };
+}
+
+/**
+ * A caller that sends without waiting has several requests on a connection. Node tells only the one that is being answered when
+ * the connection closes, so the others are told here.
+ */
+function closeWith(socket: Socket, response: ServerResponse): void {
+  const close = () => {
+    response.destroyed = true;
+    response.emit('close');
+  };
+  socket.once('close', close);
+  response.once('close', () => socket.off('close', close));
 }
 
 /** All paths that callers make up share one label. */

@@ -30,6 +30,8 @@ export function openDatabase(url: string, { connections, statementMs }: Database
   });
   // An idle connection may break. The next query opens another one.
   pool.on('error', () => {});
+  // One that is in use may break between two statements. Nobody else would listen then, and the process would end.
+  pool.on('connect', (connection) => connection.on('error', () => {}));
   return pool;
 }
 

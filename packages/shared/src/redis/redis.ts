@@ -138,6 +138,14 @@ function connect(url: string, own: RedisOptions): Redis {
   // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
   redis.on('error', () => {});
   redis.on('connect', () => writeByTick(streamOf(redis)));
+  // ioredis subscribes again after a reconnect. When the connection is closed meanwhile, nobody would hear that this has failed,
+  // and the process would end.
+  const subscribe = redis.subscribe.bind(redis) as (...channels: string[]) => Promise<unknown>;
+  redis.subscribe = ((...channels: string[]) => {
+    const subscribed = subscribe(...channels);
+    subscribed.catch(() => {});
+    return subscribed;
+  }) as Redis['subscribe'];
   return redis;
 }
 

@@ -31,6 +31,8 @@ const MOVE_PATIENCE_MS = 5_000;
 /** Between two calls that the provider refused for want of slots. */
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
+/** A provider that asks for no wait at all is not called again at once. */
+const LEAST_COOL_DOWN_MS = 1_000;
 
 export interface FallbackParts {
   upstreams: Upstreams;
@@ -110,7 +112,8 @@ export class Fallback {
     const isTurn = waitsFor === 'turn';
     const backOffMs = isTurn || waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
     const isTold = waitsFor === 'limit' || waitsFor === 'cooldown';
-    const delayMs = isTold ? Math.max(backOffMs, toldMs) : backOffMs;
+    const askedMs = waitsFor === 'cooldown' ? Math.max(LEAST_COOL_DOWN_MS, toldMs) : toldMs;
+    const delayMs = isTold ? Math.max(backOffMs, askedMs) : backOffMs;
     if (!this.hasTime(job, delayMs)) return false;
     if (isTurn) delete job.isPutOff;
     if (waitsFor === 'cooldown') job.isPutOff = true;

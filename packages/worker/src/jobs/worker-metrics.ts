@@ -120,6 +120,7 @@ export class WorkerMetrics {
   #knowModel(provider: string, model: string): void {
     for (const outcome of CALL_OUTCOMES) this.#requests.inc({ provider, model, outcome }, 0);
     for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
+    for (const result of ['hit', 'miss']) this.#keptTogether.inc({ provider, model, result }, 0);
     this.#unpriced.inc({ provider, model }, 0);
     this.#beyondLimit.inc({ provider, model }, 0);
     this.#unknownBills.inc({ provider, model }, 0);

@@ -10,10 +10,11 @@
 
 -- A provider without capacity gets a tenth less, and no more often than this.
 local OVERLOADED_EVERY_MS = 1000
--- While a model answers, the want of another one says nothing about the provider. A model that has answered counts for so long,
--- but not so shortly after it was without capacity itself.
-local ANSWERED_MS = 60000
-local WANTING_MS = 2000
+-- A model that has answered nothing for so long is broken, if another one has answered and was not without capacity meanwhile.
+-- Its want of capacity says nothing about the provider.
+local LATELY_MS = 60000
+-- A caller may name as many models as it likes.
+local MOST_MODELS = 100
 -- From here on it grows by a half, so that fewer calls are refused when it meets the provider's limit.
 local LARGE = 64
 -- It is not known whether a provider that has answered nothing takes more than so many.
@@ -44,18 +45,28 @@ if isInUse and not auto.usedSince then
   redis.call('HSET', queue .. 'auto', 'usedSince', string.format('%.0f', now))
 end
 local answered, wanting = queue .. 'answered', queue .. 'wanting'
+local firstAnswered = models + tonumber(overloaded)
 for i = models, #ARGV do
-  local key = i < models + tonumber(overloaded) and wanting or answered
+  local key = i < firstAnswered and wanting or answered
   redis.call('ZADD', key, now, ARGV[i])
-  redis.call('PEXPIRE', key, ANSWERED_MS)
+  redis.call('PEXPIRE', key, LATELY_MS)
 end
-local function isContradicted()
-  for key, ms in pairs({[answered] = ANSWERED_MS, [wanting] = WANTING_MS}) do
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - ms)
+if models <= #ARGV then
+  for _, key in ipairs({answered, wanting}) do
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - LATELY_MS)
     -- The clock was far ahead.
     redis.call('ZREMRANGEBYSCORE', key, now + 1, 'inf')
+    redis.call('ZREMRANGEBYRANK', key, 0, -MOST_MODELS - 1)
   end
+end
+local function doOthersAnswer()
   return #redis.call('ZDIFF', 2, answered, wanting) > 0
+end
+local function isBroken()
+  for i = models, firstAnswered - 1 do
+    if redis.call('ZSCORE', answered, ARGV[i]) then return false end
+  end
+  return doOthersAnswer()
 end
 
 local isRaised = false
@@ -66,10 +77,10 @@ end
 
 if auto.limit > most then
   raise(0)
-elseif tonumber(overloaded) > 0 and not isContradicted() then
+elseif tonumber(overloaded) > 0 and not isBroken() then
   if now - auto.refused >= OVERLOADED_EVERY_MS then
-    -- Where nothing at all is answered, fewer calls would not help.
-    local least = auto.ok > 0 and 1 or FIRST_LIMIT
+    -- Where nothing at all is answered, fewer calls would not help, and a short model leaves some to those that answer.
+    local least = (auto.ok == 0 or doOthersAnswer()) and FIRST_LIMIT or 1
     lower(auto, math.max(least, math.min(auto.limit - 1, math.floor(0.9 * auto.limit))), 'overloaded', now)
   end
 elseif isInUse and auto.limit < most then
