@@ -55,7 +55,7 @@ export class QuoteBudgets {
     return counters.some(({ isSpare, window: { end = until } }) => isSpare && end < until);
   }
 
-  /** Books what a line costs. False: a budget does not cover it. */
+  /** Books what a line costs. False: a budget does not cover it, and does not renew while a batch of today runs. */
   book(spender: Spender, { estimates, spent }: Foreseen, cost: number, line: number): boolean {
     const all = [...countersOf(spender, this.limits, this.now, spent), ...this.#monthly()].map((counter) =>
       this.#follow(counter),
@@ -64,7 +64,8 @@ export class QuoteBudgets {
     if (lacking) {
       lacking.lines += 1;
       lacking.first ||= line;
-      return false;
+      const { end } = lacking.counter.window;
+      return end !== undefined && end < this.now + LONGEST_DEADLINE_MS;
     }
     for (const each of all) each.left -= BigInt(Math.ceil(cost));
     return true;

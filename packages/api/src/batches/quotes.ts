@@ -160,7 +160,7 @@ export class Quotes {
       ...each,
       lines: Math.round(each.lines * scale),
     }));
-    const fails = mistakes.length > 0 || refusedWhole.length > 0 || tally.covered === 0;
+    const fails = mistakes.length > 0 || refusedWhole.length > 0 || tally.answered === 0;
     // Lines that no budget covers wait until it renews, or fail.
     const inTime = fails ? false : uncovered.length > 0 ? null : undefined;
     const sum = (field: 'input' | 'output') => groups.reduce((all, group) => all + group[field], 0);
@@ -270,8 +270,8 @@ class Tally {
   /** Where the last line that was read ends. */
   end = 0;
   isCut = false;
-  /** Lines that the budgets cover. */
-  covered = 0;
+  /** Lines that the budgets cover, now or when they renew. */
+  answered = 0;
   readonly #began = performance.now();
   readonly #now: number;
   #workMs = 0;
@@ -294,7 +294,7 @@ class Tally {
       const prepared = await this.#prepare(line);
       await this.#breathe();
       const cost = await this.#addReady(prepared, line);
-      if (this.budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.covered += 1;
+      if (this.budgets.book(prepared.spender, prepared.foreseen, cost, number)) this.answered += 1;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.#refuse(error, number);

@@ -32,6 +32,8 @@ const UNKNOWN_FLEX_MS = 60_000;
 /** Of the flex calls before, this share was over in the time that is planned for. */
 const FLEX_SHARE = 0.95;
 const FIRST_PUT_OFF_MS = 2_000;
+/** For so long the first call of a circuit that opens is left to requests without much time. */
+const PROBE_OF_OTHERS_MS = 5_000;
 const LONGEST_PUT_OFF_MS = 10 * 60_000;
 /** After so many tries a request is put off for longer, because each of them is in its log entry. */
 const MANY_TRIES = 20;
@@ -141,9 +143,16 @@ export class Planner {
   }
 
   /** When a request whose provider may not be called now is looked at again. Undefined: it goes the way of any other. */
-  whenOpen(job: ChatJob, plan: Plan, entry: ChainEntry, { retryAfterMs }: Blocked): number | undefined {
+  whenOpen(
+    job: ChatJob,
+    plan: Plan,
+    entry: ChainEntry,
+    { retryAfterMs, outcome }: Blocked,
+  ): number | undefined {
     const now = this.parts.clock.now();
-    const at = now + retryAfterMs;
+    // An open circuit lets one call pass. That is another's, who has no time: a failed one closes the provider for longer.
+    const later = outcome === 'circuit_open' ? PROBE_OF_OTHERS_MS * (1 + Math.random()) : 0;
+    const at = now + retryAfterMs + later;
     if (at < plan.urgentAt) return at;
     const latest = this.#hasNext(job) ? undefined : this.#waitsUntil(job, plan, entry, now);
     return latest && Math.min(at, latest);
