@@ -281,6 +281,26 @@ for (const [trouble, status] of [
     },
   );
 
+test.serial('a batch API that is silent keeps no request beyond its latest safe start', async (t) => {
+  const { simulator } = gateway;
+  holdSlowLines();
+  const texts = ['slow silent one', 'slow silent two'];
+  const ids = await sendTogether(texts);
+  for (const id of ids) await partOf(id);
+  const [batch] = linesWith(texts[0] ?? '');
+  const path = `/v1/batches/${batch?.id}`;
+  simulator.script({ match: { path }, action: { hang: true } });
+  const before = simulator.otherCalls.length;
+  const question = await until('a question that hangs', () =>
+    simulator.otherCalls.slice(before).find((call) => call.path === path),
+  );
+  await hurry(ids);
+  for (const id of ids) t.is((await ended(id)).status, 200);
+  t.falsy(question.aborted, 'they were answered while the question was open');
+  simulator.clearScript();
+  release();
+});
+
 test.serial('requests that the provider’s batch API refuses are called as usual', async (t) => {
   gateway.simulator.script({ match: { path: '/v1/files' }, times: 1, action: { status: 404 } });
   const ids = await sendTogether(['refused one', 'refused two']);

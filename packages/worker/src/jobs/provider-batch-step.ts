@@ -23,6 +23,7 @@ import type { ProviderBatchResults } from './provider-batch-results.js';
 const AT_ONCE = 0;
 const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
+const LET_GO_EVERY_MS = 1_000;
 /** Before the last latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
 const STOP_BEFORE_MS = 15 * 60_000;
 
@@ -54,6 +55,8 @@ export class ProviderBatchStep {
     if (!waits) return this.#stop(handed, token);
     // The provider has none of them.
     if (state.status === 'waiting' && waits.due.length > 0) return overdue();
+    // A batch API may take minutes for an answer.
+    const leaving = setInterval(() => void this.#letGo(handed).catch(() => {}), LET_GO_EVERY_MS);
     try {
       const end = await this.#next(handed, token, lease, waits.last);
       // Answers that are there come first.
@@ -63,6 +66,8 @@ export class ProviderBatchStep {
       // A batch API that does not answer must not keep them.
       if (!isRedisAway(error)) await this.#letGo(handed);
       throw error;
+    } finally {
+      clearInterval(leaving);
     }
   }
 
