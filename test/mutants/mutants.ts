@@ -139,7 +139,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: ' || tally.covered === 0',
+    from: ' || tally.answered === 0',
     to: '',
   },
   {
@@ -526,6 +526,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/api/src/models/suggest-models.ts',
     from: 'far <= most',
     to: 'far < 1',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    from: 'void this.#letGo(handed).catch(() => { })',
+    to: '{}',
+  },
+  {
+    test: 'unit/planner',
+    file: 'packages/worker/src/jobs/planner.ts',
+    from: "outcome === 'circuit_open' ? PROBE_OF_OTHERS_MS * (1 + Math.random()) : 0",
+    to: '0',
   },
   {
     test: 'gateway/idempotency',
