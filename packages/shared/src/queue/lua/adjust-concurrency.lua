@@ -60,7 +60,10 @@ if models <= #ARGV then
   end
 end
 local function doOthersAnswer()
-  return #redis.call('ZDIFF', 2, answered, wanting) > 0
+  for _, model in ipairs(redis.call('ZRANGE', answered, 0, -1)) do
+    if not redis.call('ZSCORE', wanting, model) then return true end
+  end
+  return false
 end
 local function isBroken()
   for i = models, firstAnswered - 1 do
