@@ -154,7 +154,8 @@ for (const [by, ms] of [
     const refused = await send();
     t.is(refused.status, 429);
     const retryAfter = Number(refused.headers.get('retry-after'));
-    t.true(retryAfter > 0 && retryAfter <= 60, String(retryAfter));
+    // The seconds are rounded up, and a clock that is held back may be a few ms behind the requests.
+    t.true(retryAfter > 0 && retryAfter <= 61, String(retryAfter));
     await pass(gateway, 61_000);
     await until('it is served', async () => (await send()).status === 200);
   });
