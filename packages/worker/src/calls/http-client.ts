@@ -310,7 +310,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#deliver();
-    // undici keeps the handler of an ended call for a while, and what it has would be copied among the old objects.
+    // An ended call can be reached for a while from old objects, and would become old with all that it has (under-way.ts).
     this.#controller = undefined;
     this.#headers = {};
     this.#chunks = [];

@@ -23,7 +23,8 @@ import type { ProviderBatchResults } from './provider-batch-results.js';
 const AT_ONCE = 0;
 const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
-const LET_GO_EVERY_MS = 1_000;
+/** A step of a batch API that answers takes less. Requests that are due then wait for the answers that it may bring. */
+const LET_GO_EVERY_MS = 5_000;
 /** Before the last latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
 const STOP_BEFORE_MS = 15 * 60_000;
 
@@ -55,7 +56,7 @@ export class ProviderBatchStep {
     if (!waits) return this.#stop(handed, token);
     // The provider has none of them.
     if (state.status === 'waiting' && waits.due.length > 0) return overdue();
-    // A batch API may take minutes for an answer.
+    // A batch API may be silent for minutes. Nobody waits for it beyond a latest safe start.
     const leaving = setInterval(() => void this.#letGo(handed).catch(() => {}), LET_GO_EVERY_MS);
     try {
       const end = await this.#next(handed, token, lease, waits.last);
