@@ -663,7 +663,7 @@ test('jobs keep their limits and keys while another one is delayed', async (t) =
   const { redis } = bench;
   const key = (name: string) => cell.names.queueKey('openai', name);
   for (const id of ['later', 'first', 'second']) await cell.queue.addChat(patientJob(id));
-  await redis.zrem(key('prioritized'), 'later-0');
+  await redis.lrem(key('wait'), 1, 'later-0');
   await redis.zadd(key('delayed'), (Date.now() + 60_000) * 0x1000, 'later-0');
   t.is((await cell.take('openai', 'a'))?.id, 'first-0');
   t.is(await redis.hget(key('pool'), 'busy:only'), '1');

@@ -8,7 +8,7 @@
 
 if redis.call('GET', queue .. jobId .. ':lock') == token then
   rates = rates or rateSteps()
-  rates.release(queue, jobId, 'keep')
+  rates.release(queue, jobId, 'keep', true)
   drop(queue, jobId)
 elseif nextToken ~= '' then
   local held = takenBefore(queue, nextToken, lockMs)

@@ -25,7 +25,7 @@ local function releaseRates(what)
   if not used or used == '' then return end
   if redis.call('GET', queue .. jobId .. ':lock') ~= token then what = 'keep' end
   rates = rates or rateSteps()
-  rates.release(queue, jobId, what)
+  rates.release(queue, jobId, what, true)
 end
 
 local isNew = false

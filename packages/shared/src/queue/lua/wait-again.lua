@@ -26,7 +26,10 @@ redis.call('DEL', jobKey .. ':lock')
 redis.call('HSET', jobKey, 'data', data)
 redis.call('HDEL', jobKey, 'processedOn', 'rate')
 if rate ~= '' then redis.call('HSET', jobKey, 'rate', rate) end
-if redis.call('HDEL', jobKey, 'start') == 0 then redis.call('HINCRBY', jobKey, 'ats', -1) end
+-- With a number of starts it is not taken for a new job.
+if redis.call('HDEL', jobKey, 'start') == 1 then redis.call('HSETNX', jobKey, 'ats', 0)
+else redis.call('HINCRBY', jobKey, 'ats', -1) end
+if class then redis.call('HDEL', jobKey, 'ats') end
 if tonumber(delay) > 0 then
   delayUntil(queue, jobId, now + tonumber(delay))
 elseif class then

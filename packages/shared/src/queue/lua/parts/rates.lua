@@ -35,14 +35,15 @@ local function slotField(slot)
   return string.format('%.0f', slot)
 end
 
+-- `ahead` is the half second in which a call that is reserved now counts, and `there` what was reserved in it.
 local function readWindow(key, now)
-  local slot = math.floor(now / SLOT_MS)
-  local sum, first, pace, found, rate = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l', 'q'))
+  local slot, ahead = math.floor(now / SLOT_MS), slotField(slotAt(now + ARRIVAL_MS))
+  local sum, first, pace, found, rate, there = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l', 'q', ahead))
   local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0),
-    found = tonumber(found), rate = tonumber(rate)}
+    found = tonumber(found), rate = tonumber(rate), ahead = ahead, there = tonumber(there)}
   if window.first > slot then
     -- The clock was far ahead when this was written. All of it counts from now on.
-    window.first, window.pace = slot, now
+    window.first, window.pace, window.there = slot, now, nil
     redis.call('DEL', key)
     redis.call('HSET', key, slotField(slot), window.sum, 's', window.sum, 'f', slotField(slot), 'p', string.format('%.3f', now))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
@@ -152,12 +153,14 @@ local function reserve(jobKey, plan, now)
   redis.call('HSET', jobKey, 'slot', slot)
   for _, each in ipairs(plan) do
     local bucket, window = each[1], each[2]
-    local amount, key = amountOf(bucket), window.key
-    redis.call('HINCRBY', key, slot, amount)
+    local amount, key, there = amountOf(bucket), window.key, window.there
+    if slot ~= window.ahead then there = tonumber(redis.call('HGET', key, slot)) end
     local pace = math.max(window.pace, now) + math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))
     local _, rate = lentOf(bucket)
-    redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace), 'q', rate)
-    redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+    redis.call('HSET', key, slot, (there or 0) + amount, 's', window.sum + amount, 'f', slotField(window.first),
+      'p', string.format('%.3f', pace), 'q', rate)
+    -- It outlives the half second by more than a minute.
+    if not there then redis.call('PEXPIRE', key, WINDOW_TTL_MS) end
     if isSpacedOut(bucket) and bucket[2] == 'r' then
       redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. slot)
       redis.call('ZREMRANGEBYRANK', key .. ':last', 0, -2 * briefly(bucket[3]))
@@ -266,6 +269,21 @@ local function lowerToStated(buckets, left, sentAt, now)
   end
 end
 
+-- A call counts in another half second, and for more. A window that has expired has no call.
+local function move(bucket, slot, arrived, before, more)
+  local key, from, to = bucket[1], slotField(slot), slotField(arrived)
+  local sum, pace, there, here = unpack(redis.call('HMGET', key, 's', 'p', from, to))
+  if not sum then return end
+  local fields = {'s', sum + more, 'p', string.format('%.3f', (pace or 0) + delayOf(bucket, more))}
+  if from == to then before = 0
+  else
+    fields[5], fields[6] = from, (there or 0) - before
+  end
+  fields[#fields + 1], fields[#fields + 2] = to, (here or 0) + before + more
+  redis.call('HSET', key, unpack(fields))
+  if not here then redis.call('PEXPIRE', key, WINDOW_TTL_MS) end
+end
+
 -- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts
 -- by type, when the call was sent (at) and when it was answered (by). Returns whether less was used.
 local function correct(jobKey, buckets, slot, used, now)
@@ -281,13 +299,8 @@ local function correct(jobKey, buckets, slot, used, now)
   for _, bucket in ipairs(buckets) do
     local before = amountOf(bucket)
     local more = math.floor((really[bucket[2]] or before) - before)
-    if (more ~= 0 or arrived ~= slot) and slot > slotAt(now) - SLOTS and redis.call('HEXISTS', bucket[1], 's') == 1 then
-      if arrived ~= slot then
-        redis.call('HINCRBY', bucket[1], slotField(slot), -before)
-        redis.call('HINCRBY', bucket[1], slotField(arrived), before)
-      end
-      charge(bucket[1], arrived, more)
-      redis.call('HINCRBYFLOAT', bucket[1], 'p', string.format('%.3f', delayOf(bucket, more)))
+    if (more ~= 0 or arrived ~= slot) and slot > slotAt(now) - SLOTS then
+      move(bucket, slot, arrived, before, more)
       isLess = isLess or more < 0
     end
     if isSpacedOut(bucket) and bucket[2] == 'r' then
@@ -300,13 +313,13 @@ local function correct(jobKey, buckets, slot, used, now)
   return isLess
 end
 
--- The job ends or leaves. Used is as above, or 'keep'.
-local function release(q, jobId, used)
+-- The job ends or leaves. Used is as above, or 'keep'. `ends`: the job is deleted next.
+local function release(q, jobId, used, ends)
   local jobKey = q .. jobId
   local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
   if key then freeKey(q, jobKey, key) end
   if not rate or not slot then return end
-  redis.call('HDEL', jobKey, 'slot')
+  if not ends then redis.call('HDEL', jobKey, 'slot') end
   if used == 'keep' then return end
   local now = readClock()
   rate = cjson.decode(rate)
@@ -401,15 +414,23 @@ local function isSpaced(plan)
   end
 end
 
+-- A job that found nobody waiting has no turn yet. One that has come back is first in line.
+local function turnOf(q, job)
+  if job.turn > 0 or not job.isNew then return job.turn end
+  -- INCLUDE: new-turn.lua
+  local of = cjson.decode(job.data)
+  return (newTurn(q, job.class, of.workspace, 1 / (of.weight or 1), redis.call('ZCARD', q .. 'prioritized') == 0))
+end
+
 -- Decides about a job with limits that is about to be taken. It runs, with the key and at the moment that are returned. Or it is parked. Or
 -- its wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked
--- however long it has to wait.
-local function admit(q, jobId, class, turn, rateText, starts, now, open)
-  local jobKey, rate = q .. jobId, cjson.decode(rateText)
-  local lane = class .. ':' .. rate[1]
-  local before = redis.call('HGET', jobKey, 'key')
-  if before then freeKey(q, jobKey, before) end
-  local closed = tonumber(redis.call('ZSCORE', q .. 'due', lane) or 0)
+-- however long it has to wait. It may have the key of its last run.
+local function admit(q, job, now, open, hasLanes)
+  local jobId, starts = job.id, job.starts
+  local jobKey, rate = q .. jobId, cjson.decode(job.rate)
+  local lane = job.class .. ':' .. rate[1]
+  if job.key then freeKey(q, jobKey, job.key) end
+  local closed = hasLanes and tonumber(redis.call('ZSCORE', q .. 'due', lane) or 0) or 0
   local wait, plan, key, isFirst
   local early = 0
   if rate[5] then
@@ -433,7 +454,7 @@ local function admit(q, jobId, class, turn, rateText, starts, now, open)
       return 'run', key and key.name or '', now + early
     end
   end
-  local ahead = park(q, jobId, class, turn, lane)
+  local ahead = park(q, jobId, job.class, turnOf(q, job), lane)
   local whole = wait + (closed > now and ahead or 0) * costOf(rate)
   if starts == 0 and now + whole > rate[2] then
     redis.call('ZREM', q .. 'prioritized', jobId)

@@ -126,16 +126,18 @@ local function take(q, token, lockMs, most)
       redis.call('LPUSH', q .. 'active', jobId)
     end
     local jobKey = q .. jobId
-    local name, data, timestamp, request, starts, rate, atCall =
-      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall'))
+    local name, data, timestamp, request, starts, rate, atCall, key =
+      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall', 'key'))
     if data then
+      local isNew = not starts
       starts = tonumber(starts or 0)
       local verdict, detail, at
       if rate then
         now = now or readClock()
         class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
         rates = rates or rateSteps()
-        verdict, detail, at = rates.admit(q, jobId, class, turn, rate, starts, now, open)
+        local job = {id = jobId, data = data, rate = rate, class = class, turn = turn, isNew = isNew, starts = starts, key = key}
+        verdict, detail, at = rates.admit(q, job, now, open, hasLanes)
       end
       if verdict == 'parked' then
         redis.call('LREM', q .. 'active', 1, jobId)
