@@ -16,6 +16,7 @@ import {
 } from '@sluice/shared/contract/reconciliation';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { familyOf } from '@sluice/shared/registry/model-family';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -26,7 +27,6 @@ import type { SpendQuestion, SpendResult } from '../spend/spend.js';
 import { MOST_PICODOLLARS, MOST_USD } from './amount.js';
 import { compare, keyOf } from './compare.js';
 import { type Invoice, InvoiceMistake } from './invoice.js';
-import { familyOf } from './model-family.js';
 import { readInvoice } from './read-invoice.js';
 import type { Explained, LedgerRow, ListPrices, Row } from './rows.js';
 
