@@ -50,6 +50,8 @@ export function assembleShard(
     lockMs: (locks ?? LOCK_TIMES).lockMs,
     ...{ queue, settlements, clock, logger, tracer, metrics },
   };
+  // As long as a provider's batch is left alone twice.
+  const gatherMs = () => 2 * config.batches.providerPollMs;
   const chat = new ChatProcessor({
     ...common,
     calls: new ProviderCalls({ ...common, slots }),
@@ -58,9 +60,9 @@ export function assembleShard(
       ...common,
       lately: new Lately(redis, names),
       registry: () => registry.current,
+      gatherMs,
     }),
-    // As long as a provider's batch is left alone twice.
-    gatherMs: () => 2 * config.batches.providerPollMs,
+    gatherMs,
     moreBudget: new MoreBudget(redis, names, parts.directory, clock),
   });
   const store = new ProviderBatches(redis, names);
