@@ -52,6 +52,7 @@ export function assembleShard(
   };
   // As long as a provider's batch is left alone twice.
   const gatherMs = () => 2 * config.batches.providerPollMs;
+  const moreBudget = new MoreBudget(redis, names, parts.directory, clock);
   const chat = new ChatProcessor({
     ...common,
     calls: new ProviderCalls({ ...common, slots }),
@@ -63,12 +64,12 @@ export function assembleShard(
       gatherMs,
     }),
     gatherMs,
-    moreBudget: new MoreBudget(redis, names, parts.directory, clock),
+    moreBudget,
   });
   const store = new ProviderBatches(redis, names);
   const batchSteps = new ProviderBatchSteps({
-    ...{ store, upstreams, payloads, clock, logger, queue, estimate, metrics },
-    results: new ProviderBatchResults({ store, queue, settlements, clock, metrics }),
+    ...{ store, upstreams, payloads, clock, logger, queue, estimate, metrics, moreBudget },
+    results: new ProviderBatchResults({ ...common, store, pricing }),
     pollMs: () => config.batches.providerPollMs,
   });
   return { id, redis, names, clock, backendParts, queue, slots, outputs, settlements, chat, batchSteps };

@@ -2,6 +2,7 @@
 import {
   type AdjustmentRecord,
   type Adjustments,
+  BY_RESULTS,
   MAX_ROWS,
   type NewAdjustment,
   rowName,
@@ -70,7 +71,8 @@ export async function reconcile(
     if (!isSettled(row, today)) continue;
     const at = { provider, day: row.day, model: row.model };
     const known = before.get(rowName(at)) ?? '';
-    if (known !== '' && (JSON.parse(known) as AdjustmentRecord[]).length >= MAX_RECORDS)
+    const records = known === '' ? [] : (JSON.parse(known) as AdjustmentRecord[]);
+    if (records.filter(({ by }) => by !== BY_RESULTS).length >= MAX_RECORDS)
       refuse('settle', `${row.day} ${row.model} was adjusted ${MAX_RECORDS} times already`);
     const why = row.explanations.map(({ code }) => code);
     const record = { id: makeRequestId(), amount: String(row.drift), at: clock.now(), by, why };
