@@ -35,7 +35,7 @@ export const REASONS = {
     'Budgets of the workspace had too many end users, values of tags, or runs at a time.',
   ),
   budget_second_call: policy(
-    'A call was interrupted, and the budgets of the workspace did not cover a second one.',
+    'A call was interrupted, or a provider’s batch was late, and the budgets of the workspace did not cover a second call.',
   ),
   no_price: policy('The workspace may only use models with a known price, and this model has none.'),
   model_not_allowed: policy('The request might have chosen a model that the workspace may not use.'),

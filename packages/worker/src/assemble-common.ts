@@ -1,5 +1,6 @@
 /** Builds the parts of a worker process that the jobs of all shards share. */
 
+import { Adjustments } from '@sluice/shared/archive/adjustments';
 import { poolKeysOf } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import { Leases, leaseNames } from '@sluice/shared/limits/leases';
@@ -128,6 +129,7 @@ export function assembleCommon(
     await workspaceLabels.learn(known, () => readBusiest(served, clock.now()));
     workerMetrics.update(known);
   });
+  const adjustments = new Adjustments(redis, names);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const callers = new Callers(redis, names, clock);
@@ -153,6 +155,7 @@ export function assembleCommon(
       cancellations,
       runs,
       answers,
+      adjustments,
       pricing,
       estimate,
       availability,

@@ -50,6 +50,9 @@ export function assembleShard(
     lockMs: (locks ?? LOCK_TIMES).lockMs,
     ...{ queue, settlements, clock, logger, tracer, metrics },
   };
+  // As long as a provider's batch is left alone twice.
+  const gatherMs = () => 2 * config.batches.providerPollMs;
+  const moreBudget = new MoreBudget(redis, names, parts.directory, clock);
   const chat = new ChatProcessor({
     ...common,
     calls: new ProviderCalls({ ...common, slots }),
@@ -58,15 +61,15 @@ export function assembleShard(
       ...common,
       lately: new Lately(redis, names),
       registry: () => registry.current,
+      gatherMs,
     }),
-    // As long as a provider's batch is left alone twice.
-    gatherMs: () => 2 * config.batches.providerPollMs,
-    moreBudget: new MoreBudget(redis, names, parts.directory, clock),
+    gatherMs,
+    moreBudget,
   });
   const store = new ProviderBatches(redis, names);
   const batchSteps = new ProviderBatchSteps({
-    ...{ store, upstreams, payloads, clock, logger, queue, estimate, metrics },
-    results: new ProviderBatchResults({ store, queue, settlements, clock, metrics }),
+    ...{ store, upstreams, payloads, clock, logger, queue, estimate, metrics, moreBudget },
+    results: new ProviderBatchResults({ ...common, store, pricing }),
     pollMs: () => config.batches.providerPollMs,
   });
   return { id, redis, names, clock, backendParts, queue, slots, outputs, settlements, chat, batchSteps };

@@ -2,9 +2,9 @@
  * Sets the lines of an invoice beside the ledger, by day and model, and says what explains each difference. The ledger has no
  * names of tiers and no times of calls, so that an explanation is what fits best: the amounts are exact, the words are likely.
  */
+import { familyOf } from '@sluice/shared/registry/model-family';
 import { explain } from './explain.js';
 import type { Invoice, InvoiceLine } from './invoice.js';
-import { familyOf } from './model-family.js';
 import { type LedgerRow, type ListPrices, type Row, roundingOf, type Theirs } from './rows.js';
 
 /** No provider has as many. They are only named. */

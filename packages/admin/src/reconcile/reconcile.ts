@@ -2,6 +2,7 @@
 import {
   type AdjustmentRecord,
   type Adjustments,
+  BY_RESULTS,
   MAX_ROWS,
   type NewAdjustment,
   rowName,
@@ -16,6 +17,7 @@ import {
 } from '@sluice/shared/contract/reconciliation';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { familyOf } from '@sluice/shared/registry/model-family';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -26,7 +28,6 @@ import type { SpendQuestion, SpendResult } from '../spend/spend.js';
 import { MOST_PICODOLLARS, MOST_USD } from './amount.js';
 import { compare, keyOf } from './compare.js';
 import { type Invoice, InvoiceMistake } from './invoice.js';
-import { familyOf } from './model-family.js';
 import { readInvoice } from './read-invoice.js';
 import type { Explained, LedgerRow, ListPrices, Row } from './rows.js';
 
@@ -70,7 +71,8 @@ export async function reconcile(
     if (!isSettled(row, today)) continue;
     const at = { provider, day: row.day, model: row.model };
     const known = before.get(rowName(at)) ?? '';
-    if (known !== '' && (JSON.parse(known) as AdjustmentRecord[]).length >= MAX_RECORDS)
+    const records = known === '' ? [] : (JSON.parse(known) as AdjustmentRecord[]);
+    if (records.filter(({ by }) => by !== BY_RESULTS).length >= MAX_RECORDS)
       refuse('settle', `${row.day} ${row.model} was adjusted ${MAX_RECORDS} times already`);
     const why = row.explanations.map(({ code }) => code);
     const record = { id: makeRequestId(), amount: String(row.drift), at: clock.now(), by, why };

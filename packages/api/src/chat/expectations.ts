@@ -36,7 +36,8 @@ export class Expectations {
       const found = await this.queue.read(jobKey);
       if (!found) continue;
       const { job } = found;
-      if (found.at !== undefined) return { ...NOTHING_EXPECTED, at: this.#batchEndsAt(job) };
+      const stays = found.stays ? 'budget_second_call' : null;
+      if (found.at !== undefined) return { place: null, at: this.#batchEndsAt(job), waitsFor: stays };
       const [place, slots] = await this.queue.placeOf(job);
       const provider = providerOf(job);
       const callMs = this.lately.callMs(entryOf(job), job.attempts.at(-1)?.tier, USUAL_SHARE);

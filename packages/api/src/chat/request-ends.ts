@@ -91,9 +91,11 @@ export class RequestEnds {
     for (const jobKey of jobKeys) {
       const found = await this.parts.queue.read(jobKey);
       if (!found) continue;
-      const { job, starts, at } = found;
+      const { job, starts, at, stays } = found;
       const ended = at === undefined ? job : this.#withBatch(job);
-      return (await this.#settle(ended, starts, error, code)) ? 'ended' : 'running';
+      const why = stays && code !== 'cancelled' ? notCoveredBeside() : undefined;
+      const isEnded = await this.#settle(ended, starts, why ?? error, why?.code ?? code);
+      return isEnded ? 'ended' : 'running';
     }
     return 'missing';
   }
@@ -127,6 +129,15 @@ export class RequestEnds {
 
 export function cancelled(): GatewayError {
   return new GatewayError('conflict', 'The request was cancelled.', { reason: 'cancelled' });
+}
+
+/** It had to stay in the provider's own batch, which has not answered it in time. */
+function notCoveredBeside(): GatewayError {
+  return new GatewayError(
+    'budget_exceeded',
+    'The provider’s own batch did not answer the request before its deadline, and may bill it. It was not called beside the batch, because the budget of this workspace does not cover both.',
+    { reason: 'budget_second_call' },
+  );
 }
 
 export function lost(): GatewayError {

@@ -1,6 +1,7 @@
 /**
- * What invoices have settled: adjustments of the ledger by provider, day and model, and the latest reconciliations. They are in
- * Redis, and a worker copies the adjustments to PostgreSQL. An adjustment is never changed; a later invoice adds another one.
+ * Adjustments of the ledger by provider, day and model: what invoices have settled, and what lines of batches have cost whose
+ * requests had left them. Beside them are the latest reconciliations. They are in Redis, and a worker copies the adjustments to
+ * PostgreSQL. An adjustment is never changed; a later invoice adds another one.
  */
 import type { Redis } from 'ioredis';
 import type { ExplanationCode, Reconciliation, ReconciliationSummary } from '../contract/reconciliation.js';
@@ -11,6 +12,9 @@ import { loadScript } from '../redis/script.js';
 const MOST_KEPT = 48;
 /** A script with more arguments would block Redis. A month has 31 days, and few accounts use so many models. */
 export const MAX_ROWS = 2_000;
+
+/** Who has made the adjustments that follow from the results of batches. */
+export const BY_RESULTS = 'provider batch';
 
 export interface AdjustmentRecord {
   id: string;
@@ -51,6 +55,12 @@ const adjustScript = loadScript<
   },
   { month: string; name: string; summary: string; result: string; oldest: string; rows: readonly string[] }
 >(import.meta.url, 'adjust');
+
+const adjustOnceScript = loadScript<
+  0 | 1,
+  { monthsKey: string; adjustmentsKey: string },
+  { month: string; row: string; id: string; record: string }
+>(import.meta.url, 'adjust-once');
 
 export class Adjustments {
   constructor(
@@ -101,6 +111,15 @@ export class Adjustments {
       rows,
     };
     return (await adjustScript(this.redis, keys, args)) === 1;
+  }
+
+  /** Adds one without a reconciliation. One of this id that the row has already is not added again. */
+  async add(row: AdjustedRow, record: AdjustmentRecord): Promise<void> {
+    const month = row.day.slice(0, 7);
+    const { adjustedMonths, adjustments } = this.names;
+    const keys = { monthsKey: adjustedMonths, adjustmentsKey: adjustments(month) };
+    const args = { month, row: rowName(row), id: record.id, record: JSON.stringify(record) };
+    await adjustOnceScript(this.redis, keys, args);
   }
 
   /** The newest first, without their rows. */

@@ -25,6 +25,7 @@ import {
   TEST_JOB,
   type TestJob,
 } from './job.js';
+import type { More } from './more-budget.js';
 import { planText } from './plan.js';
 import type { HandedPart, PartWaits } from './provider-batches.js';
 import { type KeyBlock, rateOf } from './rates.js';
@@ -42,6 +43,7 @@ import {
   keepResponseScript,
   LAPSED,
   LARGE_REQUEST,
+  leavePartScript,
   listJobsScript,
   lookScript,
   MOVED,
@@ -83,6 +85,22 @@ const MOST_GATHERED = 1_000;
 const MOST_GATHERED_BYTES = 8 * 1024 * 1024;
 const GATHERED_LINES_MS = 2 * 86_400_000;
 const READ_AT_ONCE = 64;
+/** Longer than a provider has a batch. Then the estimate stays. */
+const LEFT_MS = 3 * 86_400_000;
+
+const NO_MORE_KEYS = {
+  ...{ reservationsKey: undefined, reservedKey: undefined, spentKey: undefined, money: undefined },
+};
+const NO_MORE_ARGS = {
+  ...{ budget: undefined, month: undefined, monthMore: undefined, all: undefined, held: undefined },
+  ...{
+    heldText: undefined,
+    allText: undefined,
+    more: undefined,
+    allReserved: undefined,
+    lapsesAt: undefined,
+  },
+};
 
 export interface QueueLook {
   waiting: number;
@@ -186,14 +204,17 @@ export class ChatQueue {
 
   /**
    * A request by the key of its job, and how many workers have begun with it. `at`: the part for the provider's own batch API
-   * that it is away in.
+   * that it is away in. `stays`: there, because a budget does not cover a call beside it.
    */
-  async read(jobKey: string): Promise<{ job: ChatJob; starts: number; at?: string } | undefined> {
-    const [data, starts, request, at] = await this.redis.hmget(jobKey, 'data', 'ats', 'request', 'at');
+  async read(
+    jobKey: string,
+  ): Promise<{ job: ChatJob; starts: number; at?: string; stays?: true } | undefined> {
+    const fields = ['data', 'ats', 'request', 'at', 'stays'] as const;
+    const [data, starts, request, at, stays] = await this.redis.hmget(jobKey, ...fields);
     if (!data) return undefined;
     const job = JSON.parse(data) as ChatJob;
     job.request = request ?? (await this.redis.getBuffer(jobKey + LARGE_REQUEST)) ?? '';
-    return { job, starts: Number(starts ?? 0), ...(at ? { at } : {}) };
+    return { job, starts: Number(starts ?? 0), ...(at ? { at } : {}), ...(stays ? { stays: true } : {}) };
   }
 
   /** The keys of all jobs of these providers, at one moment. */
@@ -360,6 +381,40 @@ export class ChatQueue {
     const [first, last, ...due] = await waitsInPartScript(this.redis, keys, { part: id, now });
     if (first === undefined) return undefined;
     return { first: Number(first), last: Number(last), due: due.map((jobId) => jobId.replace(/-\d+$/, '')) };
+  }
+
+  /**
+   * A request leaves a part alone, and waits in its queue again. `estimate`: what is booked for its line, until the results say
+   * more. `more` is to be reserved for the line: it stays, and is due again at this moment, when a budget does not cover that.
+   */
+  async leavePart(
+    job: ChatJob,
+    part: string,
+    {
+      estimate,
+      month,
+      again,
+      more,
+    }: { estimate: number; month: string; again: number; more?: More | undefined },
+  ): Promise<void> {
+    const { names } = this.parts;
+    const after = more?.job ?? job;
+    if (!after.plan) return;
+    await leavePartScript(
+      this.redis,
+      {
+        queue: this.#prefixOf(job),
+        partWaitsKey: names.providerBatchWaits(part),
+        partLeftKey: names.providerBatchLeft(part),
+        ...(more?.keys ?? NO_MORE_KEYS),
+      },
+      {
+        ...{ jobId: jobIdOf(job), part, data: dataOf(after), plan: planText(after, after.plan) },
+        ...{ requestId: job.requestId, left: `${estimate} ${month} ${job.held ?? ''}` },
+        ...{ again: Math.round(again), keptMs: LEFT_MS },
+        ...(more?.args ?? NO_MORE_ARGS),
+      },
+    );
   }
 
   /** A request that was away in a part waits in its queue again. */

@@ -10,6 +10,8 @@ import type { Lately } from './lately.js';
 export const UNKNOWN_CALL_MS = 60_000;
 /** A worker that dies with the first call is found out after ten seconds, and the job waits for its turn again. */
 const LEAST_MARGIN_MS = 20_000;
+/** So long before the last latest safe start of its requests a provider is told to stop its batch, so that it can end what it has begun. */
+export const BATCH_STOPS_BEFORE_MS = 15 * 60_000;
 /** Of the calls and waits before, this share was over in the time that is planned for. */
 const SAFE_SHARE = 0.99;
 const USUAL_SHARE = 0.5;

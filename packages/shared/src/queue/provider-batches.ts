@@ -63,7 +63,7 @@ export interface PartState {
   isAnswered: boolean;
   /** The call was sent more than once, so the provider may have the part twice. */
   mayHaveTwin: boolean;
-  /** When the provider had it. */
+  /** When the provider had it. Of single requests: when its results were there. */
   since: number;
   /** Lines that the provider has ended. */
   ended: number;
@@ -77,7 +77,10 @@ export interface PartState {
   cancelSent: boolean;
 }
 
-/** The requests that wait for a part: the first and the last latest safe start, and the ids of those whose one has come. */
+/**
+ * The requests that wait for a part: the first and the last latest safe start, and the ids of those whose one has come. One that
+ * stays beyond it is due again later.
+ */
 export interface PartWaits {
   first: number;
   last: number;
@@ -137,6 +140,12 @@ const releaseScript = loadScript<number, { partKey: string; reservedKey: string 
   'release-handed-part',
 );
 
+const correctScript = loadScript<
+  1,
+  { partLeftKey: string; spentKey: string; money: string },
+  { idsAndCosts: readonly (string | number)[] }
+>(import.meta.url, 'correct-left');
+
 export class ProviderBatches {
   constructor(
     private readonly redis: Redis,
@@ -193,6 +202,7 @@ export class ProviderBatches {
       names.providerBatch(id),
       names.providerBatchLines(id),
       names.providerBatchWaits(id),
+      names.providerBatchLeft(id),
       names.providerBatchAdapted(id),
     );
   }
@@ -271,6 +281,23 @@ export class ProviderBatches {
   /** Whether a line that the provider named is one of the part's. */
   async isLineOf(part: HandedPart, requestId: string): Promise<boolean> {
     return (await this.linesOf(part, [requestId])).size === 1;
+  }
+
+  /** The requests that have left the part alone, and whose lines may be billed. */
+  left(id: string): Promise<string[]> {
+    return this.redis.hkeys(this.names.providerBatchLeft(id));
+  }
+
+  /** Budgets count what these lines have cost, in picodollars, in the place of the estimates. */
+  async correct({ id, workspace }: HandedPart, costs: ReadonlyMap<string, number>): Promise<void> {
+    if (costs.size === 0) return;
+    const { names } = this;
+    const keys = {
+      partLeftKey: names.providerBatchLeft(id),
+      spentKey: names.spent(workspace),
+      money: names.money(workspace),
+    };
+    await correctScript(this.redis, keys, { idsAndCosts: [...costs].flat() });
   }
 
   /** How many outcomes the api has not stored yet. */

@@ -7,6 +7,7 @@ import { LONGEST_COOL_DOWN_MS } from '../providers/cool-downs.js';
 import { loadScript, type NamedArgs, type NamedKeys } from '../redis/script.js';
 import { INBOX_TTL_MS } from './inbox.js';
 import { WAIT_GRACE_MS } from './job.js';
+import type { MoreArgs, MoreKeys } from './more-budget.js';
 import type { SettleArgs, SettleKeys, TurnArgs } from './settle.js';
 
 /**
@@ -40,6 +41,9 @@ const CONSTANTS = {
   LONGEST_COOL_DOWN_MS,
   WAIT_GRACE_MS,
 };
+
+/** Undefined where nothing more is reserved. */
+type Maybe<Names> = { [Name in keyof Names]: Names[Name] | undefined };
 
 interface QueueKeys {
   /** The prefix of the queue's keys. */
@@ -180,6 +184,20 @@ export const comeBackScript = load<
   QueueKeys,
   { jobId: string; part: string; data: string; plan: string }
 >('come-back');
+export const leavePartScript = load<
+  0 | 1,
+  QueueKeys & { partWaitsKey: string; partLeftKey: string } & Maybe<MoreKeys>,
+  {
+    jobId: string;
+    part: string;
+    data: string;
+    plan: string;
+    requestId: string;
+    left: string;
+    again: number;
+    keptMs: number;
+  } & Maybe<MoreArgs>
+>('leave-part');
 export const collectPartScript = load<
   number,
   QueueKeys & { partKey: string; partsKey: string; partLinesKey: string; partWaitsKey: string },

@@ -208,6 +208,8 @@ export interface ShardNames {
   providerBatchLines(id: string): string;
   /** The jobs that were gathered in a part, by their latest safe starts. */
   providerBatchWaits(id: string): string;
+  /** Of the requests that have left it alone: what was booked for their lines. */
+  providerBatchLeft(id: string): string;
   /** What was changed in its lines for the model, by their request ids. */
   providerBatchAdapted(id: string): string;
   /** All of them, by when a worker looks at them next. */
@@ -328,6 +330,7 @@ export function shardNames(tag: string): ShardNames {
     providerBatchLease: (id) => `${prefix}:provider-batch-lease:${id}`,
     providerBatchLines: (id) => `${prefix}:provider-batch-lines:${id}`,
     providerBatchWaits: (id) => `${prefix}:provider-batch-lines:${id}:waits`,
+    providerBatchLeft: (id) => `${prefix}:provider-batch-lines:${id}:left`,
     providerBatchAdapted: (id) => `${prefix}:provider-batch-lines:${id}:adapted`,
     providerBatches: `${prefix}:provider-batches`,
     webhookQueuePrefix: prefix,

@@ -9,7 +9,7 @@ import type { Availability, Blocked } from '@sluice/shared/providers/availabilit
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob, Plan } from '@sluice/shared/queue/job';
 import { BATCH, type Lately } from '@sluice/shared/queue/lately';
-import { latestSafeStart, latestStart } from '@sluice/shared/queue/plan';
+import { BATCH_STOPS_BEFORE_MS, latestSafeStart, latestStart } from '@sluice/shared/queue/plan';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
@@ -25,6 +25,8 @@ import type { Progress } from './progress.js';
 export const FLEX = 'flex';
 /** What the provider's own batch API promises. It is mostly sooner. */
 const UNKNOWN_BATCH_MS = 24 * 3_600_000;
+/** One that is gathered with others comes back after so many times the time of the first, at most (chat-processor.ts). */
+const MOST_GATHERS = 3;
 /** Flex calls are slow, and are given this time where there is as much. */
 const FLEX_LIMIT_MS = 15 * 60_000;
 /** What a flex call is taken to last that nobody has made lately. */
@@ -60,6 +62,8 @@ export interface PlannerParts {
   coolDowns: Pick<CoolDowns, 'remaining'>;
   availability: Pick<Availability, 'blocked'>;
   registry(): ModelRegistry;
+  /** For how long requests are gathered for a provider's own batch API. Those that come later may wait three times as long. */
+  gatherMs(): number;
   clock: Pick<Clock, 'now'>;
 }
 
@@ -194,11 +198,11 @@ export class Planner {
     );
   }
 
-  /** Adds the provider's own batch API, where it is over before the latest safe start. Of ways of one price the sooner is first. */
+  /** Adds the provider's own batch API, where it is over before it would be told to stop. Of ways of one price the sooner is first. */
   #addBatch(
     ways: Way[],
     { entry: at, endpoint, request: sealed }: ChatJob,
-    { mayBatch, withoutBatch, urgentAt }: Plan,
+    { mayBatch, withoutBatch, gatherUntil, urgentAt }: Plan,
     entry: ChainEntry,
     request: ChatRequest,
     facts: Priceable,
@@ -208,7 +212,9 @@ export class Planner {
     const { config } = this.parts.upstreams.of(entry);
     if (!mayBatch || withoutBatch || at > 0 || endpoint !== undefined || typeof sealed !== 'string') return;
     if (!leavesTier(request) || !batchApiOf(config)) return;
-    if (now + (this.parts.lately.callMs(entry, BATCH, FLEX_SHARE) ?? UNKNOWN_BATCH_MS) >= urgentAt) return;
+    const batchMs = this.parts.lately.callMs(entry, BATCH, FLEX_SHARE) ?? UNKNOWN_BATCH_MS;
+    const gatherMs = gatherUntil === undefined ? MOST_GATHERS * this.parts.gatherMs() : 0;
+    if (now + gatherMs + batchMs + BATCH_STOPS_BEFORE_MS >= urgentAt) return;
     const [own, normal] = [priceFor(facts, usage, BATCH, now), priceFor(facts, usage, undefined, now)];
     if (own) ways.push({ at: now, tier: BATCH, cost: costOf(own, usage) });
     else if (normal)

@@ -4,6 +4,8 @@
  * the api has stored is not among the recorded lines any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Adjustments, BY_RESULTS } from '@sluice/shared/archive/adjustments';
+import { dayOf } from '@sluice/shared/calendar';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
 import {
@@ -16,8 +18,11 @@ import {
 } from '@sluice/shared/queue/provider-batches';
 import type { Settlement, Settler } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { familyOf } from '@sluice/shared/registry/model-family';
 import type { ReadResult } from '../calls/batch-client.js';
 import { isEmpty, type Upstream } from '../calls/call-provider.js';
+import type { PriceCalls } from '../calls/pricing.js';
+import type { Upstreams } from '../calls/upstreams.js';
 import { type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import { toErrorInfo } from './failed-job.js';
 import type { SettlementMaker } from './settlement-maker.js';
@@ -42,6 +47,9 @@ export interface ProviderBatchResultsParts {
   store: ProviderBatches;
   queue: ChatQueue;
   settlements: SettlementMaker;
+  pricing: Pick<PriceCalls, 'ofBatch'>;
+  adjustments: Pick<Adjustments, 'add'>;
+  upstreams: Pick<Upstreams, 'get'>;
   clock: Clock;
   metrics: Pick<WorkerMetrics, 'batchLines' | 'called'>;
 }
@@ -65,12 +73,18 @@ export class ProviderBatchResults {
     let [merged, undecided, read] = [0, 0, 0];
     let [bytes, unstoredBytes] = [0, 0];
     let group: ReadResult[] = [];
+    const left = new Set(isSingle ? await store.left(part.id) : []);
+    const costs = new Map<string, number>();
     const settleGroup = async (): Promise<void> => {
       const ids = group.map(({ id }) => id);
       const lines: Map<string, AwayLine> = isSingle
         ? await this.#away(part, ids)
         : await store.linesOf(part, ids);
       for (const result of group) {
+        if (left.delete(result.id)) {
+          const cost = this.#costOf(handed, upstream, result);
+          if (cost !== undefined) costs.set(result.id, cost);
+        }
         const line = lines.get(result.id);
         const settlement = line && this.#settlementOf(handed, upstream, line, result, news.id);
         if (line && !settlement) undecided++;
@@ -97,6 +111,9 @@ export class ProviderBatchResults {
     if (group.length > 0) await settleGroup();
     if (read < Math.min(news.ended, part.lines) && state.failures < MOST_READS)
       throw new UnusableResponse('results are missing');
+    // The provider has cancelled what has no result.
+    if (read >= Math.min(news.ended, part.lines)) for (const id of left) costs.set(id, 0);
+    await this.#correct(handed, costs);
     metrics.batchLines(part.entry.provider, 'merged', merged);
     metrics.batchLines(part.entry.provider, 'left', undecided + Math.max(0, part.lines - read));
     return true;
@@ -112,6 +129,42 @@ export class ProviderBatchResults {
         return [job.requestId, { at: part.id, job, ...(words ? { adapted: words } : {}) }];
       }),
     );
+  }
+
+  /** A worker that dies between the two is followed by one that finds the same. */
+  async #correct({ part, state }: HandedBatch, costs: ReadonlyMap<string, number>): Promise<void> {
+    const { adjustments, clock, store, upstreams } = this.parts;
+    const { provider, model } = part.entry;
+    const sum = [...costs.values()].reduce((all, cost) => all + cost, 0);
+    if (sum > 0) {
+      const name = upstreams.get(provider)?.config.renamedModels.get(model) ?? model;
+      await adjustments.add(
+        { provider, day: dayOf(state.since), model: familyOf(name) },
+        { id: part.id, amount: String(sum), at: clock.now(), by: BY_RESULTS, why: ['unknown_bills'] },
+      );
+    }
+    await store.correct(part, costs);
+  }
+
+  /** What a line has cost whose request has left the batch, in picodollars. Undefined: nobody knows. */
+  #costOf(
+    { part }: HandedBatch,
+    { provider, config }: Upstream,
+    { status = 0, body }: BatchResult,
+  ): number | undefined {
+    if (status < 200 || status >= 300) return 0;
+    const { clock, pricing } = this.parts;
+    const now = clock.now();
+    try {
+      const response = provider.parseResponse(body, now);
+      if (isEmpty(response.usage)) return undefined;
+      const { prices, batchPriceFactor: factor } = config;
+      const { cost, estimate } = pricing.ofBatch(prices, part.entry.model, response, now, factor);
+      return estimate === undefined ? cost : undefined;
+    } catch (error) {
+      if (error instanceof UnusableResponse) return undefined;
+      throw error;
+    }
   }
 
   /** Undefined: the provider did not decide the line. */

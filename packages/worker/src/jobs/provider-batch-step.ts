@@ -1,7 +1,10 @@
 /** One step of a part of a batch that is handed to a provider's own batch API (docs/adr/0025). */
+import { monthOf } from '@sluice/shared/calendar';
 import { requestOf } from '@sluice/shared/chat';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { openRequest } from '@sluice/shared/queue/payload';
+import { BATCH_STOPS_BEFORE_MS } from '@sluice/shared/queue/plan';
 import {
   type HandedBatch,
   type HandedPart,
@@ -25,19 +28,24 @@ const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
 /** A step of a batch API that answers takes less. Requests that are due then wait for the answers that it may bring. */
 const LET_GO_EVERY_MS = 5_000;
-/** Before the last latest safe start of single requests the provider is told to stop, so that it can end what it has begun. */
-const STOP_BEFORE_MS = 15 * 60_000;
-
-/** After this time a provider has ended its batch. */
+/** A request that stays because of its budget asks again so often. Others may have given back what they held. */
+const ASKS_AGAIN_MS = 60_000;
+/** After this time a provider has ended its batch, and soon after it the results are there. */
 const LONGEST_BATCH_MS = 24 * 3_600_000;
+const LATEST_RESULTS_MS = 25 * 3_600_000;
 
 function overdue(): StepEnd {
   return { status: 'refused', reason: TIME_IS_OVER, dueInMs: AT_ONCE };
 }
 
+function cancelled({ part, state }: HandedBatch): HandedBatch {
+  return { part, state: { ...state, isCancelled: true } };
+}
+
 export interface ProviderBatchStepParts extends ProviderBatchCreationParts {
-  queue: Pick<ChatQueue, 'awayIn' | 'comeBack' | 'waitsIn'>;
+  queue: Pick<ChatQueue, 'awayIn' | 'comeBack' | 'leavePart' | 'waitsIn'>;
   estimate: Pick<CostEstimate, 'ofCall'>;
+  moreBudget: Pick<MoreBudget, 'ask'>;
   results: ProviderBatchResults;
 }
 
@@ -53,13 +61,13 @@ export class ProviderBatchStep {
     const { part, state } = handed;
     if (!isGathered(part)) return this.#next(handed, token, lease);
     const waits = await this.#waitsIn(part);
-    if (!waits) return this.#stop(handed, token);
-    // The provider has none of them.
-    if (state.status === 'waiting' && waits.due.length > 0) return overdue();
+    if (!waits) return this.#stop(handed, token, lease);
+    // The provider has none of them. A batch that it would be told to stop at once is of no use.
+    if (state.status === 'waiting' && (waits.due.length > 0 || this.#isEnding(waits))) return overdue();
     // A batch API may be silent for minutes. Nobody waits for it beyond a latest safe start.
     const leaving = setInterval(() => void this.#letGo(handed).catch(() => {}), LET_GO_EVERY_MS);
     try {
-      const end = await this.#next(handed, token, lease, waits.last);
+      const end = await this.#next(handed, token, lease, this.#isEnding(waits));
       // Answers that are there come first.
       if (end.status === undefined && state.status !== 'merging') await this.#letGo(handed);
       return { ...end, dueInMs: await this.inTime(part, end.dueInMs, SOON_MS) };
@@ -77,7 +85,7 @@ export class ProviderBatchStep {
     if (!isGathered(part)) return dueInMs;
     const now = this.parts.clock.now();
     const { first = now + aloneMs, last = Number.POSITIVE_INFINITY } = (await this.#waitsIn(part)) ?? {};
-    const stopAt = last - STOP_BEFORE_MS;
+    const stopAt = last - BATCH_STOPS_BEFORE_MS;
     const next = stopAt > now ? Math.min(first, stopAt) : first;
     return Math.min(dueInMs, Math.max(next - now, SOON_MS));
   }
@@ -86,20 +94,19 @@ export class ProviderBatchStep {
     return this.parts.queue.waitsIn(part, this.parts.clock.now());
   }
 
-  /** `last`: the last latest safe start of single requests. */
-  #next(
-    handed: HandedBatch,
-    token: string,
-    lease: AbortSignal,
-    last = Number.POSITIVE_INFINITY,
-  ): Promise<StepEnd> {
+  #isEnding({ last }: PartWaits): boolean {
+    return last - this.parts.clock.now() <= BATCH_STOPS_BEFORE_MS;
+  }
+
+  /** `isEnding`: the provider is to end its batch, because no single request has time for it. */
+  #next(handed: HandedBatch, token: string, lease: AbortSignal, isEnding = false): Promise<StepEnd> {
     switch (handed.state.status) {
       case 'waiting':
         return this.creation.handOver(handed, token);
       case 'creating':
-        return this.creation.lookFor(handed, token);
+        return this.creation.lookFor(isEnding ? cancelled(handed) : handed, token);
       case 'at_provider':
-        return this.#poll(handed, last);
+        return this.#poll(handed, isEnding);
       case 'merging':
         return this.#merge(handed, lease);
       default:
@@ -107,7 +114,7 @@ export class ProviderBatchStep {
     }
   }
 
-  async #poll({ part, state }: HandedBatch, last: number): Promise<StepEnd> {
+  async #poll({ part, state }: HandedBatch, isEnding: boolean): Promise<StepEnd> {
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
     const client = new BatchClient(own, part.endpoint);
     const [id = ''] = state.candidates;
@@ -128,9 +135,9 @@ export class ProviderBatchStep {
       };
     const ended = Math.min(news.ended, part.lines);
     // Nobody has to record single requests before their answers are read.
-    if (news.status === 'ended' && isGathered(part)) return { status: 'merging', ended, dueInMs: AT_ONCE };
+    if (news.status === 'ended' && isGathered(part))
+      return { status: 'merging', ended, since: this.parts.clock.now(), dueInMs: AT_ONCE };
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
-    const isEnding = last - this.parts.clock.now() <= STOP_BEFORE_MS;
     if (isEnding && !state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
   }
@@ -160,10 +167,11 @@ export class ProviderBatchStep {
   }
 
   async #hasLineOf(part: HandedPart, client: BatchClient, news: BatchNews): Promise<boolean> {
-    const isOurs = async (id: string) =>
-      isGathered(part)
-        ? (await this.parts.queue.awayIn(part, [id])).length > 0
-        : this.parts.store.isLineOf(part, id);
+    const { queue, store } = this.parts;
+    const isOurs = async (id: string) => {
+      if (!isGathered(part)) return store.isLineOf(part, id);
+      return (await queue.awayIn(part, [id])).length > 0 || (await store.left(part.id)).includes(id);
+    };
     for await (const { id } of client.results(news)) return isOurs(id);
     if (news.ended > 0) throw new UnusableResponse('results are missing');
     return false;
@@ -194,31 +202,43 @@ export class ProviderBatchStep {
     await store.remove(part.id);
   }
 
-  /** Single requests whose latest safe start has come leave alone. The provider may have them, and bill them later. */
+  /**
+   * Single requests whose latest safe start has come leave alone. The provider may have them, and bill them later: one whose
+   * budget does not cover both stays, until the batch answers it or gives it back, or its time is over.
+   */
   async #letGo({ part }: HandedBatch): Promise<void> {
-    const { estimate, payloads, queue, upstreams } = this.parts;
+    const { clock, estimate, moreBudget, payloads, queue, upstreams } = this.parts;
     const due = (await this.#waitsIn(part))?.due ?? [];
     if (due.length === 0) return;
     const { entry, created: from } = part;
     const { provider, model } = entry;
     const factor = upstreams.get(provider)?.config.batchPriceFactor ?? 1;
+    const now = clock.now();
+    const month = monthOf(now);
     for (const job of await queue.awayIn(part, due)) {
       if (job.plan) job.plan.withoutBatch = true;
       const request = requestOf(job, parseRequest(openRequest(payloads, job), job.messagesAt));
       const cost = estimate.ofCall(request, entry, job.budget, { from, until: job.deadline });
       const bill = { estimate: Math.ceil(factor * cost) };
       job.attempts.push({ provider, model, outcome: 'unknown', via: 'provider_batch', ...bill });
-      await queue.comeBack(job, part.id);
+      const more = await moreBudget.ask(job, bill.estimate);
+      await queue.leavePart(job, part.id, { ...bill, month, again: now + ASKS_AGAIN_MS, more });
     }
   }
 
-  /** No single request waits for the batch any more. */
-  async #stop(handed: HandedBatch, token: string): Promise<StepEnd> {
+  /** No single request waits for the batch any more. Its results say what the lines of those that have left it have cost. */
+  async #stop(handed: HandedBatch, token: string, lease: AbortSignal): Promise<StepEnd> {
     const { part, state } = handed;
     const [id] = state.candidates;
-    const mayStop = this.parts.clock.now() < part.created + LONGEST_BATCH_MS;
-    if (state.status === 'creating' && mayStop)
-      return this.creation.lookFor({ part, state: { ...state, isCancelled: true } }, token);
+    const age = this.parts.clock.now() - part.created;
+    const mayStop = age < LONGEST_BATCH_MS;
+    if (state.status === 'creating' && mayStop) return this.creation.lookFor(cancelled(handed), token);
+    const isCounted = age < LATEST_RESULTS_MS && (await this.parts.store.left(part.id)).length > 0;
+    if (state.status === 'merging' && isCounted) return this.#merge(handed, lease);
+    if (state.status === 'at_provider' && isCounted) {
+      if (!state.isCancelled) return { isCancelled: true, dueInMs: AT_ONCE };
+      return this.#poll(handed, true);
+    }
     const isStopped = state.cancelSent || !state.isCertain;
     if (state.status === 'at_provider' && id !== undefined && !isStopped && mayStop) {
       const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);

@@ -1,30 +1,7 @@
 #!lua flags=allow-oom
--- Reserves more of the strict budgets for a request that calls again (queue/more-budget.ts), in all of them or in none.
--- Returns 0 when one does not cover it.
+-- Reserves more of the strict budgets for a request that calls again. Returns 0 when one does not cover it.
 -- KEYS: reservationsKey, reservedKey, spentKey, money
 -- ARGV: budget, month, monthMore, all, held, heldText, allText, more, allReserved, lapsesAt
--- INCLUDE: parts/room.lua
+-- INCLUDE: parts/reserve-more.lua
 
--- This is sent again when its confirmation was lost. A worker that died may have reserved the same, too.
-if redis.call('ZSCORE', reservationsKey, allReserved) then return 1 end
-if budget ~= '' then
-  local spent, estimated = unpack(redis.call('HMGET', spentKey, month, month .. ':estimated'))
-  local reserved = redis.call('GET', reservedKey) or 0
-  if (spent or 0) + (estimated or 0) + reserved + monthMore > tonumber(budget) then return 0 end
-end
-for counter, mode in eachHeld(heldText) do
-  if mode == '=' then
-    local spent, estimated, reserved, limit =
-      unpack(redis.call('HMGET', counterKey(counter), 'spent', 'estimated', 'reserved', 'limit'))
-    if limit and (spent or 0) + (estimated or 0) + (reserved or 0) + more > tonumber(limit) then return 0 end
-  end
-end
--- The reservation may have lapsed. Then all of it is reserved anew.
-local isHeld = redis.call('ZREM', reservationsKey, held) == 1
-if isHeld then giveBackHeld(heldText) end
-redis.call('INCRBY', reservedKey, isHeld and monthMore or all)
-for counter, _, amount in eachHeld(allText) do
-  if redis.call('EXISTS', counterKey(counter)) == 1 then redis.call('HINCRBY', counterKey(counter), 'reserved', amount) end
-end
-redis.call('ZADD', reservationsKey, lapsesAt, allReserved)
-return 1
+return reserveMore() and 1 or 0

@@ -1,4 +1,4 @@
-import { nameWithoutDate } from '@sluice/shared/registry/model-registry';
+import { nameWithoutDate } from './model-registry.js';
 
 /**
  * One name for all names of a model: `gpt-4o-mini-2024-07-18` is billed as what was called `gpt-4o-mini`, and a CSV of Anthropic
