@@ -124,14 +124,21 @@ export interface RateBucket {
   limit: number;
 }
 
+/** The buckets of each limits. They are the same for every request, and to list them anew would cost each. */
+const listed = new WeakMap<ProviderLimits, { key: string; buckets: readonly RateBucket[] }>();
+
 /** The limits, with the keys under which Redis has what was reserved. */
-export function listBuckets(limits: ProviderLimits | undefined, key: string): RateBucket[] {
+export function listBuckets(limits: ProviderLimits | undefined, key: string): readonly RateBucket[] {
   if (!limits) return [];
+  const before = listed.get(limits);
+  if (before?.key === key) return before.buckets;
   const { models, ...all } = limits;
-  return [
+  const buckets = [
     ...toBuckets(all, key, undefined),
     ...models.flatMap(({ pattern, ...own }) => toBuckets(own, `${key}:${pattern}`, pattern)),
   ];
+  listed.set(limits, { key, buckets });
+  return buckets;
 }
 
 function bucketsOf(
