@@ -1,6 +1,8 @@
 /** A quote: what a batch would cost and what would become of it, without running anything. */
 
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { type PaceParts, paceOf } from '@sluice/api/batches/quote-pace';
 import { QuoteTurns } from '@sluice/api/batches/quote-turns';
@@ -596,6 +598,26 @@ test.serial('sluice batches quote reads a file and keeps nothing', async (t) => 
   t.like(run.json(), { object: 'batch.quote', lines: 2, input_file_id: null, refused: [] });
   const text = await sluiceOf(gateway)(['batches', 'quote', path, '--workspace', 'demo']);
   t.regex(text.out, /2 lines[\s\S]*openai\/gpt-4o-mini[\s\S]*24h/);
+});
+
+test('the file of an operator’s quote may come slowly, because it is not read while others are', async (t) => {
+  const impatient = await startGateway({ request: { receive_timeout_ms: 500 } });
+  t.teardown(() => impatient.stop());
+  const text = toJsonl([line('a', 'hi'), line('b', 'hi')]);
+  const { adminUrl, adminToken } = impatient;
+  const asking = request(`${adminUrl}/workspaces/demo/batch-quote`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken}`, 'content-length': text.length },
+  });
+  const answered = once(asking, 'response');
+  asking.write(text.slice(0, 20));
+  // Node looks for late requests every half a second here.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  asking.end(text.slice(20));
+  const [response] = (await answered) as [IncomingMessage];
+  const body = (await response.toArray()).join('');
+  t.is(response.statusCode, 200, body);
+  t.is((JSON.parse(body) as BatchQuote).lines, 2);
 });
 
 test.serial('the pace tells when a batch would end', async (t) => {
