@@ -1,8 +1,11 @@
 /** A quote: what a batch would cost and what would become of it, without running anything. */
 
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { type PaceParts, paceOf } from '@sluice/api/batches/quote-pace';
+import { QuoteTurns } from '@sluice/api/batches/quote-turns';
 import type { BatchQuote, BatchView } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { toFile } from 'openai';
@@ -97,6 +100,14 @@ test.before(async () => {
         limits: {
           budgets: [{ scope: 'workspace', window: 'hour', usd: 0, when_spent: { route: 'cheap', usd: 1 } }],
         },
+      },
+      daily: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budgets: [{ scope: 'workspace', window: 'day', usd: 0.001 }] },
+      },
+      once: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budgets: [{ scope: 'workspace', window: 'total', usd: 0.001 }] },
       },
       slow: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
@@ -212,6 +223,31 @@ test.serial('a quote says that a budget does not cover the batch', async (t) => 
   t.is(refused?.lines, 51 - first);
   t.like(quoted.windows, Array(3).fill({ ends_at: null, in_time: null }));
 });
+
+test.serial(
+  'lines wait for a spent budget that renews while the batch runs, and fail for another one',
+  async (t) => {
+    const used = { prompt_tokens: 5_500, completion_tokens: 100 };
+    gateway.simulator.script({ match: { textIncludes: 'spend it' }, action: { usage: used } });
+    const one = line('a', 'spend it');
+    const body = { ...(one.body as object), max_tokens: 500 };
+    for (const [workspace, inTime] of [
+      ['daily', null],
+      ['once', false],
+    ] as const) {
+      const key = gateway.keys[workspace] as string;
+      // A day may end meanwhile, and the budget has renewed then.
+      const { refused, windows } = await until('the budget is spent', async () => {
+        await gateway.chat(body, { key });
+        const quoted = await quote(toJsonl([{ ...one, body }]), {}, key);
+        return quoted.refused.length > 0 && quoted;
+      });
+      t.like(refused, [{ code: 'budget_exceeded', reason: 'budget_too_small', lines: 1, first_line: 1 }]);
+      t.like(windows, Array(3).fill({ ends_at: null, in_time: inTime }), workspace);
+      t.true(Number(windows[0]?.expected_cost_usd) > 0);
+    }
+  },
+);
 
 test.serial('a quote foresees lines that a whole budget could not cover', async (t) => {
   const content = toJsonl([line('a', 'hi'), line('b', 'longer '.repeat(40))]);
@@ -447,12 +483,8 @@ test.serial('a quote counts as a request of its workspace', async (t) => {
 test.serial(
   'while a long quote is under way, others are answered, and its workspace gets no second one',
   async (t) => {
-    const client = sdkFor(gateway);
-    const lines = Array.from({ length: 10_000 }, (_, i) => line(`${i}`, 'word '.repeat(60)));
-    const content = await toFile(Buffer.from(toJsonl(lines)), 'a.jsonl');
-    const file = await client.files.create({ file: content, purpose: 'batch' });
-    const body = { input_file_id: file.id, endpoint: '/v1/chat/completions', dry_run: true };
-    const both = [1, 2].map(() => client.post('/batches', { body, maxRetries: 0 }) as Promise<BatchQuote>);
+    const ask = await storeLines(gateway.key, 10_000);
+    const both = [ask(), ask()];
     const first = await Promise.race(both.map((each) => each.catch((error: unknown) => error)));
     t.like(first, { status: 429, code: 'rate_limited' });
     const long = Promise.any(both);
@@ -461,6 +493,86 @@ test.serial(
     t.like(await long, { object: 'batch.quote', errors: null });
   },
 );
+
+/** Stores a file of so many lines, and returns what asks once for its quote. That of thousands takes seconds. */
+async function storeLines(key: string, count: number) {
+  const client = sdkFor({ ...gateway, key });
+  const lines = Array.from({ length: count }, (_, i) => line(`${i}`, 'word '.repeat(60)));
+  const content = await toFile(Buffer.from(toJsonl(lines)), 'a.jsonl');
+  const file = await client.files.create({ file: content, purpose: 'batch' });
+  const body = { input_file_id: file.id, endpoint: '/v1/chat/completions', dry_run: true };
+  return (signal?: AbortSignal) =>
+    client.post('/batches', { body, maxRetries: 0, signal: signal ?? null }) as Promise<BatchQuote>;
+}
+
+/** Asks twice. When one is refused, the other one is under way, and is returned in a list. */
+async function underWay(ask: (signal?: AbortSignal) => Promise<BatchQuote>, signal?: AbortSignal) {
+  const both = [1, 2].map(() => ask(signal));
+  const first = await Promise.race(both.map((each) => each.catch((error: unknown) => error)));
+  if (!(first instanceof Error)) throw new Error('both were answered');
+  return [Promise.any(both)] as const;
+}
+
+test.serial('workspaces that quote without end do not shut out another one', async (t) => {
+  let isOver = false;
+  const hogs = await Promise.all(
+    [gateway.key, gateway.keys.modest as string].map(async (key) => {
+      const ask = await storeLines(key, 4_000);
+      const [first] = await underWay(ask);
+      return async () => {
+        await first;
+        while (!isOver) await ask();
+      };
+    }),
+  );
+  const all = Promise.all(hogs.map((quoteOn) => quoteOn()));
+  const ask = await storeLines(gateway.keys.scoped as string, 1);
+  for (let i = 0; i < 3; i++) t.like(await ask(), { object: 'batch.quote', lines: 1 });
+  isOver = true;
+  await all;
+});
+
+test.serial('the quote of a caller who hangs up ends, and makes room for the next one', async (t) => {
+  const other = await storeLines(gateway.keys.modest as string, 8_000);
+  const own = await storeLines(gateway.key, 10_000);
+  const short = await storeLines(gateway.key, 1);
+  const [long] = await underWay(other);
+  const hangUp = new AbortController();
+  const [left] = await underWay(own, hangUp.signal);
+  hangUp.abort();
+  await t.throwsAsync(left);
+  const next = until('the next quote', () => short().catch(() => undefined));
+  t.like(await Promise.race([next, long]), { lines: 1 });
+  await Promise.all([next, long]);
+});
+
+test('quotes take turns in the order in which they came', async (t) => {
+  const turns = new QuoteTurns();
+  const begun: string[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const ask = (name: string) =>
+    turns.during(() => {
+      begun.push(name);
+      return new Promise<void>((resolve, reject) => {
+        ends.set(name, (error) => (error ? reject(error) : resolve()));
+      });
+    });
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(ask);
+  t.deepEqual(begun, ['a', 'b']);
+  ends.get('b')?.(new Error('cut off'));
+  await t.throwsAsync(b as Promise<void>);
+  const again = ask('b');
+  t.deepEqual(begun, ['a', 'b', 'c']);
+  ends.get('a')?.();
+  await a;
+  ends.get('c')?.();
+  await c;
+  await until('the last', () => begun.length === 5);
+  t.deepEqual(begun, ['a', 'b', 'c', 'd', 'b']);
+  ends.get('d')?.();
+  ends.get('b')?.();
+  await Promise.all([d, again]);
+});
 
 test.serial('a batch that has a wrong dry_run or window is refused', async (t) => {
   for (const [more, param] of [
@@ -486,6 +598,26 @@ test.serial('sluice batches quote reads a file and keeps nothing', async (t) => 
   t.like(run.json(), { object: 'batch.quote', lines: 2, input_file_id: null, refused: [] });
   const text = await sluiceOf(gateway)(['batches', 'quote', path, '--workspace', 'demo']);
   t.regex(text.out, /2 lines[\s\S]*openai\/gpt-4o-mini[\s\S]*24h/);
+});
+
+test('the file of an operator’s quote may come slowly, because it is not read while others are', async (t) => {
+  const impatient = await startGateway({ request: { receive_timeout_ms: 500 } });
+  t.teardown(() => impatient.stop());
+  const text = toJsonl([line('a', 'hi'), line('b', 'hi')]);
+  const { adminUrl, adminToken } = impatient;
+  const asking = request(`${adminUrl}/workspaces/demo/batch-quote`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken}`, 'content-length': text.length },
+  });
+  const answered = once(asking, 'response');
+  asking.write(text.slice(0, 20));
+  // Node looks for late requests every half a second here.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  asking.end(text.slice(20));
+  const [response] = (await answered) as [IncomingMessage];
+  const body = (await response.toArray()).join('');
+  t.is(response.statusCode, 200, body);
+  t.is((JSON.parse(body) as BatchQuote).lines, 2);
 });
 
 test.serial('the pace tells when a batch would end', async (t) => {

@@ -118,6 +118,19 @@ test.serial(
   },
 );
 
+test.serial(
+  'a promised request is called again after a second at least, also if none is asked for',
+  async (t) => {
+    const before = closed.simulator.calls.length;
+    const back = await comeBack('only', async () => refuse(1, 0));
+    t.is(back.status, 200, JSON.stringify(back.body));
+    const [, refused, again, ...others] = closed.simulator.calls.slice(before);
+    t.deepEqual([refused?.status, again?.status, others.length], [429, 200, 0]);
+    // The clocks of Redis and of this process may differ by a few ms.
+    t.true(Number(again?.startedAt) - Number(refused?.startedAt) >= 950);
+  },
+);
+
 test.serial('a promise holds no place for as long as a provider may ask for', async (t) => {
   const long = await comeBack('only', async () => refuse(1, 100));
   t.is(long.status, 429, 'its own call was refused');

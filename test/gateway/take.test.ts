@@ -1,6 +1,7 @@
 /** Taking jobs when replies of Redis are lost, or the worker loses a job or dies before it has called. */
 import { once } from 'node:events';
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
+import type { ChatJob } from '@sluice/shared/queue/job';
 import { finishScript, type TakenFields, takeScript } from '@sluice/shared/queue/scripts';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { ChatWorker } from '@sluice/worker/jobs/chat-worker';
@@ -134,6 +135,45 @@ for (const [what, result] of [
     ]);
     t.is((await cell.log()).length, result === 'settled' ? 1 : 0);
   });
+
+test('jobs that were put off come as new ones do: in their class, and in turn with other workspaces', async (t) => {
+  const cell = await bench.cell();
+  const { queue, names } = cell;
+  const jobOf = (id: string, more: Partial<ChatJob>) => ({ ...jobFor(id), ...more });
+  const putOff = [
+    ...['loud-1', 'loud-2', 'loud-3'].map((id) => jobOf(id, { workspace: 'loud' })),
+    jobOf('patient', { workspace: 'patient', priority: 'background' }),
+  ];
+  for (const job of putOff) await queue.addChat(job);
+  const taken = [];
+  for (const { requestId } of putOff) taken.push(await cell.take('openai', requestId));
+  for (const [i, job] of putOff.entries()) {
+    const next = { ...nextEntry(job), entry: 0 };
+    t.true(await queue.waitAgain(job, next, taken[i]?.lock ?? '', '', { delayMs: 1, isNew: true }));
+  }
+  await bench.redis.hset(names.queueKey('openai', 'meta'), 'concurrency', 1);
+  await queue.addChat(jobOf('first', { workspace: 'quiet' }));
+  await until('all are due', async () => {
+    const [, latest] = await bench.redis.zrange(
+      names.queueKey('openai', 'delayed'),
+      '-1',
+      '-1',
+      'WITHSCORES',
+    );
+    const [seconds = 0] = await bench.redis.time();
+    return 1_000 * Number(seconds) > Number(latest) / 0x1000;
+  });
+  const order: string[] = [];
+  for (const after of ['quiet-1', 'quiet-2', '', '', '', '', '']) {
+    const job = await cell.take('openai', `run-${order.length}`);
+    order.push(job?.data.requestId ?? 'none');
+    if (after) await queue.addChat(jobOf(after, { workspace: 'quiet' }));
+    if (!job) continue;
+    await queue.settle(served(job.data), { as: 'worker', token: job.lock });
+    await job.finish();
+  }
+  t.deepEqual(order, ['first', 'quiet-1', 'loud-1', 'quiet-2', 'loud-2', 'loud-3', 'patient']);
+});
 
 test('a renewal that fails for an old run of a job says nothing about the new run of the same worker', async (t) => {
   const cell = await bench.cell();

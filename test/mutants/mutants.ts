@@ -151,8 +151,44 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/batch-quote',
     file: 'packages/api/src/batches/quotes.ts',
-    from: 'this.#busy.has(workspace) ||',
-    to: '',
+    from: 'if (this.#busy.has(workspace))',
+    to: 'if (false)',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quotes.ts',
+    from: 'if (this.asked.hasLeft())',
+    to: 'if (false)',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/admin/src/routes/batches.ts',
+    from: 'allowSlowBody(ctx.req.socket)',
+    to: '() => {}',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-turns.ts',
+    from: 'await this.#turn();',
+    to: 'throw tooMany();',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-turns.ts',
+    from: 'const [next] = this.#waiting;',
+    to: 'const next = [...this.#waiting].at(-1);',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'return end !== undefined && end < this.now + LONGEST_DEADLINE_MS;',
+    to: 'return false;',
+  },
+  {
+    test: 'gateway/batch-quote',
+    file: 'packages/api/src/batches/quote-budgets.ts',
+    from: 'return end !== undefined && end < this.now + LONGEST_DEADLINE_MS;',
+    to: 'return true;',
   },
   {
     test: 'gateway/batch-quote',
@@ -668,8 +704,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/promises',
     file: 'packages/shared/src/queue/lua/wait-again.lua',
-    from: 'elseif class then',
-    to: 'elseif false then',
+    from: 'if turn then',
+    to: 'if false then',
+  },
+  {
+    test: 'gateway/promises',
+    file: 'packages/worker/src/jobs/fallback.ts',
+    from: 'Math.max(LEAST_COOL_DOWN_MS, toldMs)',
+    to: 'toldMs',
   },
   {
     test: 'gateway/promises',
@@ -964,6 +1006,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/lua/parts/store.lua',
     from: "'priority', priority}",
     to: "'priority', 0}",
+  },
+  {
+    test: 'gateway/take',
+    file: 'packages/shared/src/queue/lua/parts/take.lua',
+    from: 'if turn then takeTurn(q, jobId, turn, rate)',
+    to: "if turn then redis.call('RPUSH', q .. 'wait', jobId)",
   },
   {
     test: 'gateway/take',
@@ -1378,6 +1426,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/workspace-limits.ts',
     from: 'estimates[budget] <= toBudgetPicodollars(budgetUsdPerMonth)',
     to: 'estimates[budget] >= 0',
+  },
+  {
+    test: 'unit/parse-chat-request',
+    file: 'packages/shared/src/contract/chat-request.ts',
+    from: 'value >= 1 && value <= most',
+    to: 'value >= 1',
   },
   {
     test: 'unit/under-way',

@@ -1,5 +1,6 @@
 /** Random batches: each is quoted, run, and its cost in the ledger is compared with the quote. */
 import type { BatchQuote, BatchView } from '@sluice/shared/admin-api';
+import { ANTHROPIC_DEFAULT_MAX_TOKENS } from '@sluice/shared/chat';
 import { toFile } from 'openai';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, type Line, toJsonl } from '../helpers/batches.js';
@@ -64,8 +65,9 @@ async function measureOne(gateway: Gateway, random: () => number): Promise<Measu
   const lines: Line[] = [];
   for (let i = 0; i < count; i++) {
     const text = `${piece.repeat(Math.ceil(random() * 40))} line-${i}.`;
-    // The longest of many answers is many times the usual one.
-    const answer = Math.ceil(Math.min(limit ?? 16_000, -Math.log(1 - random()) * mean + 1));
+    // The longest of many answers is many times the usual one, and none is longer than the call allows.
+    const longest = limit ?? (model.startsWith('claude') ? ANTHROPIC_DEFAULT_MAX_TOKENS : 16_000);
+    const answer = Math.ceil(Math.min(longest, -Math.log(1 - random()) * mean + 1));
     const prompt = Math.ceil(Buffer.byteLength(text) / bytesPerToken) + 10;
     simulator.script({
       match: { textIncludes: ` line-${i}.` },

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { type Batch, toBatchView } from '@sluice/api/batches/batch-record';
+import { allowSlowBody } from '@sluice/api/http/slow-bodies';
 import type { BatchView, List } from '@sluice/shared/admin-api';
 import { batchesQuery, quoteQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
@@ -15,8 +16,8 @@ import type { AdminShards } from '../shards.js';
 /** The most batches that are shown, the newest of all workspaces. */
 const MOST = 500;
 
-/** A file for a quote that comes more slowly is given up. */
-const MOST_QUOTE_MS = 60_000;
+/** A file for a quote that comes more slowly is given up. A minute of it may be a wait for other quotes. */
+const MOST_QUOTE_MS = 120_000;
 
 /** Among so many, the newest, a search looks. */
 const MOST_SEARCHED = 2_000;
@@ -83,15 +84,19 @@ export function addBatchRoutes(router: Router, { shards, config, snapshot, clock
     // A file that takes too much work is not read to its end.
     ctx.set('connection', 'close');
     const timer = setTimeout(() => ctx.req.destroy(), MOST_QUOTE_MS);
+    // Its body is not read while it waits for its turn.
+    const endPatience = allowSlowBody(ctx.req.socket);
     try {
       const { id: workspace = '' } = ctx.params;
       const { quotes } = await shards.of(workspace);
       ctx.body = await quotes.quote({
         ...{ workspace, keyId: '', inputFile: null, bytes: ctx.req, size },
         endpoint: endpoint === '/v1/embeddings' ? 'embeddings' : undefined,
+        hasLeft: () => ctx.res.destroyed,
       });
     } finally {
       clearTimeout(timer);
+      endPatience();
     }
   });
 

@@ -1,7 +1,7 @@
 /**
  * Says what a batch would cost and what would become of it, without running anything (docs/batches.md). A quote reads the file
- * once, one line at a time. It is bounded: a workspace has one at a time and a process two, and a file that takes too much work
- * is read in part. It counts as a request of the workspace while it lasts.
+ * once, one line at a time. It is bounded: a workspace has one at a time, which waits for its turn among those of others, and a file
+ * that takes too much work is read in part. It counts as a request of the workspace while it lasts.
  */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type BatchEndpoint, type BatchQuote, pathOf } from '@sluice/shared/contract/batch';
@@ -23,6 +23,7 @@ import type { Admission, Foreseen } from '../chat/admission.js';
 import { durationMs } from '../chat/deadline.js';
 import { resolveModel } from '../chat/resolve-model.js';
 import type { Files } from '../files/files.js';
+import { hungUp } from '../http/report-errors.js';
 import { isFinal } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
 import { checkLines } from './check-lines.js';
@@ -32,11 +33,11 @@ import { type PastUseParts, readPastUse } from './past-use.js';
 import { PROVIDER_WINDOW_MS, planHandOver } from './plan-hand-over.js';
 import { QuoteBudgets } from './quote-budgets.js';
 import { type PaceParts, paceOf } from './quote-pace.js';
+import { MOST_WAIT_MS, QuoteTurns } from './quote-turns.js';
 import { prepareLine, type ReadyLine, type SendLineParts } from './send-line.js';
 
 /** The windows of a quote that names none. */
 const USUAL_WINDOWS = ['1h', '24h', '48h'];
-const MOST_IN_PROCESS = 2;
 const BUSY_RETRY_MS = 2_000;
 /** The work on one file, and how long the quote takes with the time of others. What is left of the file is reckoned by its bytes. */
 const MOST_WORK_MS = 10_000;
@@ -73,6 +74,8 @@ export interface QuoteAsked {
   size: number;
   /** Undefined: several usual ones. */
   window?: string | undefined;
+  /** Whether nobody waits for the quote any more. */
+  hasLeft(): boolean;
 }
 
 /**
@@ -111,23 +114,25 @@ interface Prepared {
 type Refused = BatchQuote['refused'][number];
 
 export class Quotes {
+  /** Workspaces whose quote is read, or waits. */
   readonly #busy = new Set<string>();
+  readonly #turns = new QuoteTurns();
 
   constructor(private readonly parts: QuotesParts) {}
 
   async quote(asked: QuoteAsked): Promise<BatchQuote> {
     const { workspace } = asked;
-    if (this.#busy.has(workspace) || this.#busy.size >= MOST_IN_PROCESS) throw busy();
+    if (this.#busy.has(workspace)) throw busy();
     this.#busy.add(workspace);
     try {
       const { admission, clock, directory } = this.parts;
       const owner = await directory.findWorkspace(workspace);
       if (!owner) throw new GatewayError('not_found', 'There is no such workspace.');
-      const deadline = clock.now() + MOST_MS;
+      const deadline = clock.now() + MOST_WAIT_MS + MOST_MS;
       const admitted = await admission.admitFollower({ requestId: makeRequestId(), workspace, deadline });
       if (admitted instanceof GatewayError) throw admitted;
       try {
-        return await this.#read(asked, owner);
+        return await this.#turns.during(() => this.#read(asked, owner));
       } finally {
         admitted();
       }
@@ -138,6 +143,7 @@ export class Quotes {
 
   async #read(asked: QuoteAsked, owner: WorkspaceRecord): Promise<BatchQuote> {
     const { endpoint, bytes, size, workspace, inputFile } = asked;
+    if (asked.hasLeft()) throw hungUp();
     const budgets = await QuoteBudgets.load(this.parts, workspace, owner.limits);
     const tally = new Tally(this.parts, asked, owner, budgets);
     const { total, mistakes, models } = await checkLines(
@@ -300,6 +306,7 @@ class Tally {
       this.#refuse(error, number);
     }
     await this.#breathe();
+    if (this.asked.hasLeft()) throw hungUp();
     const isLong = this.#workMs > MOST_WORK_MS || this.#breathed - this.#began > MOST_MS;
     this.isCut = isLong && end < this.asked.size;
     return !this.isCut;
@@ -489,8 +496,12 @@ function tooLong({ model }: ChainEntry): GatewayError {
 }
 
 function busy(): GatewayError {
-  return new GatewayError('rate_limited', 'Another quote is under way. Ask again in a moment.', {
-    retryAfterMs: BUSY_RETRY_MS,
-    reason: 'workspace_concurrency',
-  });
+  return new GatewayError(
+    'rate_limited',
+    'Another quote of this workspace is under way. Ask again in a moment.',
+    {
+      retryAfterMs: BUSY_RETRY_MS,
+      reason: 'workspace_concurrency',
+    },
+  );
 }

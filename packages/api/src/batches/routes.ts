@@ -11,6 +11,7 @@ import { durationMs } from '../chat/deadline.js';
 import type { Files } from '../files/files.js';
 import { readExpiry } from '../files/routes.js';
 import type { Authenticated } from '../http/authenticate.js';
+import { findOutWhenGone } from '../http/half-closed.js';
 import { readPage } from '../http/page.js';
 import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
@@ -54,11 +55,15 @@ export function createBatchesRoutes(parts: BatchesParts) {
     if (file.purpose !== 'batch')
       throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
     if (wanted.isQuote) {
-      ctx.body = await quotes.quote({
-        window: wanted.window,
-        ...{ workspace, keyId, endpoint: wanted.embeds ? 'embeddings' : undefined, inputFile: file.id },
-        ...{ bytes: files.sealed.read(file.object, file.bytes), size: file.bytes },
-      });
+      const stopWatching = findOutWhenGone(ctx.req, ctx.res);
+      const embeds = wanted.embeds ? ('embeddings' as const) : undefined;
+      ctx.body = await quotes
+        .quote({
+          ...{ window: wanted.window, workspace, keyId, endpoint: embeds, inputFile: file.id },
+          ...{ bytes: files.sealed.read(file.object, file.bytes), size: file.bytes },
+          hasLeft: () => ctx.res.destroyed,
+        })
+        .finally(stopWatching);
       return;
     }
     const owner = await directory.findWorkspace(workspace);

@@ -28,7 +28,18 @@ function isNameLength(text: string): boolean {
   );
 }
 
-const positive = refine(integer, 'must be 1 or more', (value) => value >= 1, { minimum: 1 });
+/** Of these numbers products are made, which have to stay finite. No model writes so much. */
+const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
+const MOST_CHOICES = 1_000;
+
+const positive = upTo(MOST_TOKENS);
+
+function upTo(most: number) {
+  return refine(integer, `must be from 1 to ${most}`, (value) => value >= 1 && value <= most, {
+    minimum: 1,
+    maximum: most,
+  });
+}
 
 export const contentPart = byField(
   'type',
@@ -96,7 +107,7 @@ export const chatRequest = object(
     top_logprobs: integer,
     metadata: object({}),
     modalities: array(string),
-    n: positive,
+    n: upTo(MOST_CHOICES),
     parallel_tool_calls: boolean,
     prompt_cache_key: string,
     reasoning_effort: string,

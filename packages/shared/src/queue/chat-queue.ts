@@ -300,14 +300,15 @@ export class ChatQueue {
 
   /**
    * Puts back a job whose call the provider refused, first in line. It waits for `delayMs` at least. `isCrowded`: too many calls
-   * ran at a time, and their number is lowered. `isTurn`: it takes its turn as a new one does. False when this run has lost the job.
+   * ran at a time, and their number is lowered. `isNew`: after `delayMs` it comes as a new one does. False when this run has lost
+   * the job.
    */
   async waitAgain(
     job: ChatJob,
     next: NextEntry,
     token: string,
     used: string,
-    { delayMs = 0, isCrowded = false, isTurn = false },
+    { delayMs = 0, isCrowded = false, isNew = false },
   ): Promise<boolean> {
     const moved = { ...job, ...next };
     const { divided } = this.parts;
@@ -324,9 +325,7 @@ export class ChatQueue {
       used,
       delay: Math.ceil(delayMs),
       isCrowded: isCrowded && !divided ? 1 : '',
-      workspace: isTurn ? job.workspace : undefined,
-      share: isTurn ? shareOf(job) : undefined,
-      class: isTurn ? rankOf(job.priority) : undefined,
+      turn: isNew ? `${shareOf(job)} ${rankOf(job.priority)} ${job.workspace}` : undefined,
     });
     return put === 1;
   }

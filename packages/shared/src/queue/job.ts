@@ -98,8 +98,6 @@ export interface Plan {
 export interface ChatJob {
   /** Its caller was told to come back now. At its last entry it waits until its deadline. */
   isPromised?: true;
-  /** It has waited for the end of a cool-down, and comes first in line. It takes its turn before it is run. */
-  isPutOff?: true;
   /** The protocol version of the job (process/protocol.ts). The reply has the same. */
   protocol?: number;
   requestId: string;

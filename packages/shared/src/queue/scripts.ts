@@ -256,9 +256,7 @@ export const waitAgainScript = load<
     used: string;
     delay: number;
     isCrowded: 1 | '';
-    workspace: string | undefined;
-    share: number | undefined;
-    class: number | undefined;
+    turn: string | undefined;
   }
 >('wait-again');
 /** What has become of calls whose number at a time is found. For the first `overloaded` models there was no capacity, the others answered. */

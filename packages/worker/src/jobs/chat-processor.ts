@@ -152,7 +152,6 @@ export class ChatProcessor {
 
     // A call in the background has to be ended at the provider first.
     if (run.signal.reason && !progress.begun) return settlements.cancelled(progress.job, run);
-    if (job.isPutOff && !again && (await fallback.waitAgain(progress, entry, 'turn'))) return undefined;
     let request = this.#read(job);
     if (job.plan && !progress.begun) {
       const decided = await this.parts.planner.decide(job, job.plan, entry, request);

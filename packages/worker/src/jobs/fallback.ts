@@ -97,26 +97,23 @@ export class Fallback {
   }
 
   /**
-   * Puts the request back on its queue, where it waits for a slot, a key of the pool, a limit, the end of a cool-down or its turn.
+   * Puts the request back on its queue, where it waits for a slot, a key of the pool, a limit or the end of a cool-down.
    * It waits for as long as a new one may. False when there is no time for that, or Redis does not answer.
    */
   async waitAgain(
     progress: Progress,
     entry: ChainEntry,
-    waitsFor: 'slot' | 'key' | 'limit' | 'cooldown' | 'turn',
+    waitsFor: 'slot' | 'key' | 'limit' | 'cooldown',
     toldMs = 0,
   ): Promise<boolean> {
     const { announced, clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const isCrowded = waitsFor === 'slot';
-    const isTurn = waitsFor === 'turn';
-    const backOffMs = isTurn || waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
-    const isTold = waitsFor === 'limit' || waitsFor === 'cooldown';
-    const askedMs = waitsFor === 'cooldown' ? Math.max(LEAST_COOL_DOWN_MS, toldMs) : toldMs;
-    const delayMs = isTold ? Math.max(backOffMs, askedMs) : backOffMs;
+    const isCooling = waitsFor === 'cooldown';
+    const backOffMs = waitsFor === 'key' ? 0 : waitBeforeTurn(timesRefused(job));
+    const askedMs = isCooling ? Math.max(LEAST_COOL_DOWN_MS, toldMs) : toldMs;
+    const delayMs = isCooling || waitsFor === 'limit' ? Math.max(backOffMs, askedMs) : backOffMs;
     if (!this.hasTime(job, delayMs)) return false;
-    if (isTurn) delete job.isPutOff;
-    if (waitsFor === 'cooldown') job.isPutOff = true;
     const queuedAt = clock.now();
     const { maxWaitMs } = upstreams.of(entry).config;
     const { provider, model } = entry;
@@ -126,7 +123,7 @@ export class Fallback {
     const next = toNext(job, job.entry, queuedAt, until);
     try {
       // A run that has lost the job leaves it to the run after it.
-      await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded, isTurn });
+      await queue.waitAgain(job, next, token, usedBy(progress), { delayMs, isCrowded, isNew: isCooling });
       return true;
     } catch (error) {
       if (!isRedisAway(error)) throw error;

@@ -1,15 +1,15 @@
 -- The provider has refused a call. The job waits again, first in line, as if nobody had taken it. When too many calls ran at a
--- time, their limit is lowered. With a `class` the job takes its turn as a new one does. Returns 0 when the worker has lost the job.
+-- time, their limit is lowered. With a `turn`, which is a share, a class and a workspace, the job comes after its delay as a new
+-- one does (take.lua). Returns 0 when the worker has lost the job.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/auto.lua
--- INCLUDE: parts/push.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/delay.lua
 -- INCLUDE: parts/rate-steps.lua
 -- INCLUDE: parts/send-moved.lua
 -- KEYS: queue, inboxKey
--- ARGV: jobId, token, requestId, data, notice, rate, used, delay, isCrowded, workspace?, share?, class?
+-- ARGV: jobId, token, requestId, data, notice, rate, used, delay, isCrowded, turn?
 
 local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
@@ -29,12 +29,10 @@ if rate ~= '' then redis.call('HSET', jobKey, 'rate', rate) end
 -- With a number of starts it is not taken for a new job.
 if redis.call('HDEL', jobKey, 'start') == 1 then redis.call('HSETNX', jobKey, 'ats', 0)
 else redis.call('HINCRBY', jobKey, 'ats', -1) end
-if class then redis.call('HDEL', jobKey, 'ats') end
+if turn then redis.call('HDEL', jobKey, 'ats') end
 if tonumber(delay) > 0 then
+  if turn then redis.call('HSET', jobKey, 'turn', turn) end
   delayUntil(queue, jobId, now + tonumber(delay))
-elseif class then
-  local _, plain, ranked = waiting(queue)
-  redis.call('HSET', jobKey, 'priority', push(queue, jobId, workspace, tonumber(share), tonumber(class), plain, ranked, rate ~= ''))
 else
   redis.call('RPUSH', queue .. 'wait', jobId)
   wake(queue)

@@ -78,14 +78,26 @@ local function take(q, token, lockMs, most)
   local nextDelayed
   if redis.call('EXISTS', q .. 'delayed') == 1 then
     now = now or readClock()
-    -- Delayed jobs whose time has come are first in line. They are not left to BullMQ's script, which knows neither limits per
-    -- minute nor keys. Returns in how many ms the next one is due.
+    -- INCLUDE: push.lua
+
+    -- The job waits as a new one does.
+    local function takeTurn(q, jobId, turn, rate)
+      local share, class, workspace = string.match(turn, '^(%S+) (%d) (.*)$')
+      local _, plain, ranked = waiting(q)
+      local priority = push(q, jobId, workspace, tonumber(share), tonumber(class), plain, ranked, rate)
+      redis.call('HSET', q .. jobId, 'priority', priority)
+      redis.call('HDEL', q .. jobId, 'turn')
+    end
+
+    -- Delayed jobs whose time has come are first in line, unless they have to take a turn (wait-again.lua). They are not left to
+    -- BullMQ's script, which knows neither limits per minute nor keys. Returns in how many ms the next one is due.
     local function undelay(q, now)
       local due = string.format('%.0f', (now + 1) * 0x1000 - 1)
       for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', q .. 'delayed', '-inf', due, 'LIMIT', 0, 100)) do
         redis.call('ZREM', q .. 'delayed', jobId)
-        local plan = hasPlanned and redis.call('HGET', q .. jobId, 'plan')
-        if plan then redis.call('ZADD', q .. 'planned', string.match(plan, '^%d+'), jobId)
+        local plan, turn, rate = unpack(redis.call('HMGET', q .. jobId, 'plan', 'turn', 'rate'))
+        if turn then takeTurn(q, jobId, turn, rate)
+        elseif plan and hasPlanned then redis.call('ZADD', q .. 'planned', string.match(plan, '^%d+'), jobId)
         else redis.call('RPUSH', q .. 'wait', jobId) end
         if redis.call('EXISTS', q .. jobId) == 1 then redis.call('HSET', q .. jobId, 'delay', 0) end
       end
