@@ -26,12 +26,14 @@ redis.call('DEL', jobKey .. ':lock')
 redis.call('HSET', jobKey, 'data', data)
 redis.call('HDEL', jobKey, 'processedOn', 'rate')
 if rate ~= '' then redis.call('HSET', jobKey, 'rate', rate) end
--- With a number of starts it is not taken for a new job.
+-- With a number of starts, even none, it is not taken for a new job.
 if redis.call('HDEL', jobKey, 'start') == 1 then redis.call('HSETNX', jobKey, 'ats', 0)
 else redis.call('HINCRBY', jobKey, 'ats', -1) end
-if turn then redis.call('HDEL', jobKey, 'ats') end
 if tonumber(delay) > 0 then
-  if turn then redis.call('HSET', jobKey, 'turn', turn) end
+  if turn then
+    redis.call('HSET', jobKey, 'turn', turn)
+    redis.call('HDEL', jobKey, 'ats')
+  end
   delayUntil(queue, jobId, now + tonumber(delay))
 else
   redis.call('RPUSH', queue .. 'wait', jobId)
