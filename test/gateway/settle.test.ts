@@ -676,6 +676,23 @@ test('jobs keep their limits and keys while another one is delayed', async (t) =
   t.is(await redis.exists(key('delayed')), 0);
 });
 
+test('jobs that found nobody waiting get fair turns when they do not fit into a limit', async (t) => {
+  const cell = await limitedCell({ limits: { requests_per_minute: 2 } });
+  const { redis } = bench;
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  for (const id of ['a1', 'a2', 'a3', 'a4'])
+    await cell.queue.addChat({ ...patientJob(id), workspace: 'many' });
+  await cell.queue.addChat({ ...patientJob('b1'), workspace: 'few' });
+  t.is(await redis.llen(key('wait')), 5, 'a slot is free for each');
+  t.is((await cell.take('openai', '1'))?.id, 'a1-0');
+  t.is((await cell.take('openai', '2'))?.id, 'a2-0');
+  t.is(await cell.take('openai', '3'), undefined, 'the limit is used up');
+  await redis.del(key('limit:r'));
+  for (const lane of await redis.zrange(key('due'), '0', '-1')) await redis.zadd(key('due'), 0, lane);
+  t.is((await cell.take('openai', '4'))?.id, 'b1-0', 'the other workspace has its turn');
+  t.is((await cell.take('openai', '5'))?.id, 'a3-0');
+});
+
 test('a worker that has lost a job gives back nothing of what the run after it has reserved', async (t) => {
   const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
   const job = patientJob('one');

@@ -913,6 +913,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/settle',
+    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    from: 'if job.turn > 0 or not job.isNew then',
+    to: 'if true then',
+  },
+  {
+    test: 'gateway/settle',
     file: 'packages/shared/src/queue/lua/settle.lua',
     from: 'if settledBy == run then',
     to: 'if settledBy == nil then',

@@ -280,8 +280,8 @@ local function move(bucket, slot, arrived, before, more)
     fields[5], fields[6] = from, (there or 0) - before
   end
   fields[#fields + 1], fields[#fields + 2] = to, (here or 0) + before + more
+  -- It was reserved within the last minute, and the window lives for two from then on.
   redis.call('HSET', key, unpack(fields))
-  if not here then redis.call('PEXPIRE', key, WINDOW_TTL_MS) end
 end
 
 -- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts
