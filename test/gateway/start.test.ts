@@ -150,7 +150,9 @@ test('Ctrl-C drains npm start and all its processes; the key of GATEWAY_KEY is u
 test('the Redis of REDIS_URL is used, none is started, and a second Ctrl-C does not wait', async (t) => {
   const redis = await startTestRedis({ folder: makeFolder(t) });
   t.teardown(() => redis.stop());
-  const gateway = await start(t, { env: { REDIS_URL: redis.url, SIMULATOR_LATENCY_MS: '600000' } });
+  // In one folder, so that a second try, after somebody took its port, makes no second key.
+  const folder = makeFolder(t);
+  const gateway = await start(t, { folder, env: { REDIS_URL: redis.url, SIMULATOR_LATENCY_MS: '600000' } });
   t.deepEqual(redisOf(gateway), []);
 
   const client = connectPatiently(redis.url);
