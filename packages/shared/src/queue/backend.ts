@@ -11,6 +11,7 @@ import { CHAT_JOB } from './job.js';
 import {
   finishScript,
   giveBackScript,
+  handedScript,
   LARGE_REQUEST,
   leaveScript,
   type SettleResult,
@@ -42,6 +43,9 @@ const LEFT_FOR_MS = 250;
 const TAKEN_AT_ONCE = 8;
 
 type Finished = Awaited<ReturnType<bullmq.RedisQueueBackend['moveToCompleted']>>;
+
+/** What `take` says of a job without limits per minute. */
+const NO_LIMITS = [null, null, null] as const;
 
 /** BullMQ's `Worker` reads this as "no job now". */
 const NO_JOB = [null, undefined, 0] as const;
@@ -82,6 +86,8 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   /** The token of the last take, and how many had to be made different from one before. */
   #lastToken = '';
   #takes = 0;
+  /** Its part of the tokens, which BullMQ chooses. */
+  #worker = '';
   /** Jobs that were taken and not handed out yet. */
   #stock: TakenJson[] = [];
   #knownEmpty = false;
@@ -94,7 +100,7 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     private readonly parts: BackendParts,
     name: string,
     opts: QueueBaseOptions,
-    blocking?: bullmq.RedisConnection,
+    private readonly blocking?: Redis,
   ) {
     const { prefix, lockDuration = 0, concurrency = 1 } = opts as WorkerOptions;
     const queueKeys = new bullmq.QueueKeys(prefix);
@@ -104,11 +110,13 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
       queueKeys.getKeys(name),
       (type) => queueKeys.toKey(name, type),
       opts,
-      blocking,
+      blocking && new bullmq.RedisConnection(blocking, { blocking: true }),
     );
     this.#prefix = queueKeys.toKey(name, '');
     this.#lockMs = lockDuration;
     this.#concurrency = concurrency;
+    // The connection is there again.
+    blocking?.on('ready', () => this.#takeHanded().catch(() => {}));
   }
 
   /** How long a worker waits for the next job, in seconds. BullMQ's ten would end the connection as a silent one. */
@@ -118,12 +126,16 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
 
   /**
    * Blocks again and again, because a connection with a command that blocks for longer would end as a silent one. A worker that
-   * was not woken asks for no job in between: `wakeForWaiting` finds those that nobody was woken for.
+   * was not woken asks for no job in between: `wakeForWaiting` finds those that nobody was woken for. A job that comes with the
+   * wake (hand-over.lua) is kept for `moveToActive`.
    */
   override async waitForJob(seconds: number) {
     for (let left = seconds; ; left -= this.maximumBlockTimeout) {
-      const marker = await super.waitForJob(Math.min(left, this.maximumBlockTimeout));
-      if (marker || this.#closing || left <= this.maximumBlockTimeout) return marker;
+      const timeout = Math.min(left, this.maximumBlockTimeout);
+      const popped = await this.blocking?.bzpopmin(this.#ownKey, this.#markerKey, timeout);
+      const woken = popped && (await this.#woken(popped));
+      if (woken) return woken;
+      if (this.#closing || left <= this.maximumBlockTimeout) return null;
     }
   }
 
@@ -143,7 +155,8 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     const most = Math.max(1, Math.min(TAKEN_AT_ONCE, this.#concurrency - this.#locks.size));
     const own = token === this.#lastToken ? this.#ownToken(token) : token;
     this.#lastToken = own;
-    const args = { token: own, lockMs: this.#lockMs, most, worker: workerOf(token) };
+    this.#worker = workerOf(token);
+    const args = { token: own, lockMs: this.#lockMs, most, worker: this.#worker };
     const taken = await takeScript(this.redis, { queue: this.#prefix }, args);
     if (taken === 'stock') return this.#takeStock(token, name);
     const [more, ...jobs] = taken;
@@ -170,7 +183,8 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     const id = job.id ?? '';
     const lock = (job as { lock?: string }).lock ?? token;
     const settlement = returnValue as JobResult;
-    const nextToken = fetchNext && this.#stock.length === 0 ? this.#ownToken(token) : '';
+    const isFree = fetchNext && this.#stock.length === 0 && !this.#closing;
+    const nextToken = isFree ? this.#ownToken(token) : '';
     const result = await whileRefused(
       () => this.#end(id, lock, settlement, nextToken),
       (error) => settlement && settlement !== LEFT && this.parts.onRefused?.(settlement, error),
@@ -232,7 +246,10 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     await leaveScript(this.redis, { queue: this.#prefix }, { jobId: id, token: lock, delay: LEFT_FOR_MS });
   }
 
-  /** From now on this worker takes no jobs, and gives back those that it has not begun. */
+  /**
+   * From now on this worker takes no jobs, and gives back those that it has not begun. One that has come with a wake by then is
+   * run: it would be lost with the connection until its lock runs out.
+   */
   async stopTaking(): Promise<void> {
     this.#closing = true;
     await this.giveBack();
@@ -243,7 +260,7 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     this.#stock = [];
     for (const { id } of back) this.#locks.delete(id);
     const jobsAndTokens = back.flatMap(({ id, lock }) => [id, lock]);
-    if (back.length > 0) await giveBackScript(this.redis, { queue: this.#prefix }, { jobsAndTokens });
+    await giveBackScript(this.redis, { queue: this.#prefix }, { worker: this.#worker, jobsAndTokens });
   }
 
   /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
@@ -290,7 +307,16 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     return this.#handOut(job);
   }
 
-  async #receive(jobs: TakenFields[], token: string): Promise<TakenJson[]> {
+  get #markerKey(): string {
+    return `${this.#prefix}marker`;
+  }
+
+  /** Where the worker finds the jobs that are handed to it. */
+  get #ownKey(): string {
+    return `${this.#prefix}for:${this.#worker}`;
+  }
+
+  async #receive(jobs: TakenFields[], token = ''): Promise<TakenJson[]> {
     const received = jobs.map((fields, i) => toTakenJson(fields, fields[9] ?? `${token}:${i + 1}`));
     for (const { id, lock } of received) this.#locks.set(id, lock);
     const large = received.filter((job, i) => job.name === CHAT_JOB && jobs[i]?.[4] === null);
@@ -301,6 +327,32 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   async #readLarge(job: TakenJson): Promise<void> {
     const bytes = await this.redis.getBuffer(this.#prefix + job.id + LARGE_REQUEST);
     job.request = bytes && bytes.length > 0 ? bytes : '';
+  }
+
+  /** The wake of one job brings it along, others are found in the queue. */
+  async #woken([key, member, score]: [string, string, string]) {
+    if (key === this.#markerKey) return { member, score: Number.parseInt(score, 10) };
+    if (member !== '') {
+      const [id = '', lock = '', name = '', timestamp = '', data = '', ...rest] = member.split('\n');
+      const request = rest.join('\n') || null;
+      if (this.#locks.get(id) === lock) return undefined;
+      this.#stock.push(
+        ...(await this.#receive([[id, name, data, timestamp, request, 1, ...NO_LIMITS, lock]])),
+      );
+      this.#knownEmpty = true;
+    }
+    return { member: '0', score: 0 };
+  }
+
+  /** Redis may have sent a job with a wake that has not come. If this fails, the job waits until its lock has run out. */
+  async #takeHanded(): Promise<void> {
+    if (this.#worker === '') return;
+    const args = { worker: this.#worker, lockMs: this.#lockMs };
+    const [, ...jobs] = await handedScript(this.redis, { queue: this.#prefix }, args);
+    const lost = jobs.filter(([id, ...fields]) => this.#locks.get(id) !== fields[8]);
+    if (lost.length === 0) return;
+    this.#stock.push(...(await this.#receive(lost)));
+    await this.redis.zadd(this.#ownKey, 0, '');
   }
 
   #fromStock(): unknown[] | undefined {
@@ -371,13 +423,6 @@ export function chatBackend(redis: Redis, parts: BackendParts) {
     if (!withBlockingConnection) return new ChatQueueBackend(redis, parts, name, opts);
     // `Queue.getWorkers` finds workers by this name.
     const connectionName = `${parts.names.queuePrefix}:${Buffer.from(name).toString('base64')}`;
-    const client = redis.duplicate({ connectionName });
-    return new ChatQueueBackend(
-      redis,
-      parts,
-      name,
-      opts,
-      new bullmq.RedisConnection(client, { blocking: true }),
-    );
+    return new ChatQueueBackend(redis, parts, name, opts, redis.duplicate({ connectionName }));
   };
 }

@@ -28,8 +28,12 @@ export const LAPSED = -3;
 /** `addScript` also returns this, when the workspace has left the shard. */
 export const MOVED = -4;
 
+/** For so long the worker that found a queue empty last is believed to be there. */
+const OFFER_MS = 1_000;
+
 const CONSTANTS = {
   LARGE_REQUEST,
+  OFFER_MS,
   SLOT_MS,
   SLOTS,
   ADDED,
@@ -96,7 +100,8 @@ export type TakenFields = [
  * `more`: 1 when other jobs may be waiting, -n when the jobs that wait may be taken in n ms. 'stock': BullMQ's own script takes
  * the next job, because the queue has a rate limit of BullMQ's own.
  */
-export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];
+export type Taken = 'stock' | TakenJobs;
+type TakenJobs = [more: number, ...jobs: TakenFields[]];
 
 /** A number: so many workers have died with the job, which waits again. It was not withdrawn. */
 export type WithdrawResult = 'withdrawn' | 'running' | 'gone' | number;
@@ -164,6 +169,7 @@ export const takeScript = load<
   QueueKeys,
   { token: string; lockMs: number; most: number; worker: string }
 >('take');
+export const handedScript = load<TakenJobs, QueueKeys, { worker: string; lockMs: number }>('handed');
 export const wakeScript = load<0 | 1, QueueKeys>('wake');
 export const postponeScript = load<
   0 | 1,
@@ -297,7 +303,9 @@ export const fillWindowScript = load<
   }
 >('fill-window');
 export const leaveScript = load<0 | 1, QueueKeys, { jobId: string; token: string; delay: number }>('leave');
-export const giveBackScript = load<number, QueueKeys, { jobsAndTokens: readonly string[] }>('give-back');
+export const giveBackScript = load<number, QueueKeys, { worker: string; jobsAndTokens: readonly string[] }>(
+  'give-back',
+);
 export const finishScript = load<
   Taken,
   QueueKeys,

@@ -1,5 +1,6 @@
 /** BullMQ's `Worker` with our backend. It runs a provider's jobs. The processor returns the settlement of each. */
 
+import { setTimeout } from 'node:timers/promises';
 import { isSpoken } from '@sluice/shared/process/protocol';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import {
@@ -34,6 +35,8 @@ const WAKE_EVERY_MS = 2_000;
 /** Redis lets one worker look for dead ones in this part of the time between two looks, so that no look comes too early. */
 const GUARDED = 0.9;
 const RETRY_MS = 500;
+/** A worker that closes waits so long for a Redis that does not answer. */
+const GIVE_BACK_MS = 1_000;
 /** Starting a few ordinary jobs takes less time than this. */
 const BREATHE_AFTER_MS = 20;
 
@@ -168,7 +171,8 @@ export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQu
   }
 
   override async close(force = false): Promise<void> {
-    this.backend.stopTaking().catch(() => {});
+    const stopped = this.backend.stopTaking().catch(() => {});
+    await Promise.race([stopped, setTimeout(GIVE_BACK_MS, undefined, { ref: false })]);
     return super.close(force);
   }
 

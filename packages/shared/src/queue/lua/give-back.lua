@@ -1,15 +1,15 @@
--- Puts back jobs that were taken and not begun. They are first in line, as if nobody had taken them.
+-- Puts back jobs that were taken and not begun, and those that were handed to a worker that takes none any more. They are first
+-- in line, as if nobody had taken them.
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
 -- KEYS: queue
--- ARGV: jobsAndTokens...
+-- ARGV: worker, jobsAndTokens...
 
 local given = 0
-for i = #ARGV - 1, jobsAndTokens, -2 do
-  local jobId, token = ARGV[i], ARGV[i + 1]
+local function giveBack(jobId, token)
   local jobKey = queue .. jobId
   if redis.call('GET', jobKey .. ':lock') == token then
     release(queue, jobId, 'none')
@@ -21,5 +21,12 @@ for i = #ARGV - 1, jobsAndTokens, -2 do
     given = given + 1
   end
 end
+
+for i = #ARGV - 1, jobsAndTokens, -2 do giveBack(ARGV[i], ARGV[i + 1]) end
+local handed = queue .. 'for:' .. worker
+for _, member in ipairs(redis.call('ZRANGE', handed, 0, -1)) do giveBack(string.match(member, '^([^\n]*)\n([^\n]*)\n')) end
+redis.call('DEL', handed)
+local offer = redis.call('GET', queue .. 'idle')
+if offer and string.sub(offer, 1, #worker + 1) == worker .. ':' then redis.call('DEL', queue .. 'idle') end
 if given > 0 then wake(queue) end
 return given

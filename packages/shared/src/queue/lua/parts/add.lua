@@ -28,6 +28,12 @@ local place
 if plan then
   -- INCLUDE: hold.lua
   place = hold
+elseif count == 0 and rate == '' then
+  local offer = redis.call('GET', queue .. 'idle')
+  if offer then
+    -- INCLUDE: hand-over.lua
+    place = handOver
+  end
 end
 -- INCLUDE: store.lua
 return ADDED

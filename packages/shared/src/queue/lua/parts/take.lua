@@ -212,9 +212,16 @@ local function takenBefore(q, token, lockMs)
   return held
 end
 
--- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free.
+-- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free. A worker that finds none
+-- gets the next one with its wake, if that comes soon (hand-over.lua): later on the worker may be dead. While other jobs run, it
+-- is cheaper to take several at once.
 local function takeNext(q, token, lockMs)
-  if not isAwaited(q) and (token == '' or redis.call('EXISTS', q .. 'delayed') == 0) then return {0} end
+  if not isAwaited(q) and (token == '' or redis.call('EXISTS', q .. 'delayed') == 0) then
+    if token ~= '' and redis.call('EXISTS', q .. 'active') == 0 then
+      redis.call('SET', q .. 'idle', string.gsub(token, ':', ':w:') .. ' ' .. lockMs, 'PX', OFFER_MS)
+    end
+    return {0}
+  end
   if token ~= '' then return take(q, token, lockMs, 1) end
   wake(q)
   return {0}
