@@ -10,7 +10,7 @@ import { Progress, rest } from './progress.js';
 import { PROMPTS } from './prompts.js';
 import { startUpstream } from './simulator.js';
 import { type Sluice, startSluice } from './sluice.js';
-import { WARM_UP } from './warm-up.js';
+import { WARM_UP, WARM_UP_TURNS } from './warm-up.js';
 
 const HELP = `
 npm run bench -- against [options]    this checkout beside another, taking turns: is a change worth it?
@@ -83,17 +83,18 @@ export async function against(args: string[]): Promise<void> {
     return sample;
   };
   const progress = new Progress(
-    2 * starts * (rounds + 1),
+    2 * starts * (rounds + WARM_UP_TURNS.length),
     2 * starts * (WARM_UP.seconds + rounds * (seconds + 0.5)),
   );
   for (let start = 0; start < starts; start++) {
     const running = [];
     for (const side of start % 2 === 0 ? sides : sides.toReversed())
       running.push({ side, sluice: await side.start() });
-    for (const { side, sluice } of running) {
-      progress.step(`${side.title}, warm-up`);
-      await turn(sluice, WARM_UP);
-    }
+    for (const how of WARM_UP_TURNS)
+      for (const { side, sluice } of running) {
+        progress.step(`${side.title}, warm-up`);
+        await turn(sluice, how);
+      }
     for (let round = 0; round < rounds; round++)
       for (const { side, sluice } of round % 2 === 0 ? running : running.toReversed()) {
         progress.step(`${side.title}, round ${round + 1}`);

@@ -10,7 +10,7 @@ import { Progress, rest } from '../progress.js';
 import { saveResult } from '../save.js';
 import { startSluice } from '../sluice.js';
 import { probe } from '../targets/probe.js';
-import { WARM_UP } from '../warm-up.js';
+import { WARM_UP, WARM_UP_TURNS } from '../warm-up.js';
 import { goalRows, type Situation, SLUICE, toTables } from './page.js';
 import { PROGRAMS, type Running, startConstantUpstream, startProgram } from './programs.js';
 
@@ -77,15 +77,16 @@ export async function floor(args: string[]): Promise<void> {
   };
   const each = starts * contenders.length;
   const progress = new Progress(
-    each * (1 + callers.length * (1 + rounds)),
+    each * (WARM_UP_TURNS.length + callers.length * (1 + rounds)),
     each * (WARM_UP.seconds + callers.length * (SHORT_WARM_UP_S + rounds * seconds + (rounds + 1) / 2)),
   );
   for (let start = 0; start < starts; start++) {
     const running = await startAll(contenders);
-    for (const contender of running) {
-      progress.step(`${contender.title}, warm-up`);
-      await turn(contender, WARM_UP);
-    }
+    for (const how of WARM_UP_TURNS)
+      for (const contender of running) {
+        progress.step(`${contender.title}, warm-up`);
+        await turn(contender, how);
+      }
     for (const { callers: connections, samples } of situations) {
       for (const contender of running) {
         progress.step(`${contender.title}, ${connections} callers, warm-up`);
