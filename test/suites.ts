@@ -31,6 +31,7 @@ export const FIRST: readonly string[] = [
   'dispatcher',
   'settle',
   'take',
+  'hand-over',
   'background',
   'settle-sequences',
   'shares',
@@ -72,6 +73,7 @@ const ON_CLUSTER: readonly string[] = [
     'settle',
     'settle-sequences',
     'take',
+    'hand-over',
     'crash',
     'cancellation',
   ],
@@ -167,8 +169,8 @@ const GATEWAY_ROOMS: Readonly<Record<'first' | 'rest', Readonly<Record<string, r
   first: {
     answers: ['cost', 'exact-numbers', 'helpful-404', 'model-facts', 'models', 'sdk-errors', 'unsupported'],
     queues: [
-      ...['answer-share', 'batch-lease', 'budgets', 'dispatcher', 'idempotency-order', 'settle'],
-      ...['settle-sequences', 'shares', 'take'],
+      ...['answer-share', 'batch-lease', 'budgets', 'dispatcher', 'hand-over', 'idempotency-order'],
+      ...['settle', 'settle-sequences', 'shares', 'take'],
     ],
     shapes: ['admin-openapi', 'answer-check', 'batch-input', 'responses'],
   },

@@ -1014,6 +1014,36 @@ export const MUTANTS: readonly Mutant[] = [
     to: "'priority', 0}",
   },
   {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/lua/parts/take.lua',
+    from: "token ~= '' and redis.call('EXISTS', q .. 'active') == 0",
+    to: "token ~= ''",
+  },
+  {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/lua/parts/hand-over.lua',
+    from: 'or max or lease or',
+    to: 'or',
+  },
+  {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/lua/give-back.lua',
+    from: "redis.call('DEL', queue .. 'idle')",
+    to: '',
+  },
+  {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/backend.ts',
+    from: 'if (this.#locks.get(id) === lock) return undefined;',
+    to: '',
+  },
+  {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/backend.ts',
+    from: "blocking?.on('ready', () => this.#takeHanded().catch(() => {}));",
+    to: '',
+  },
+  {
     test: 'gateway/take',
     file: 'packages/shared/src/queue/lua/parts/take.lua',
     from: 'if turn then takeTurn(q, jobId, turn, rate)',
