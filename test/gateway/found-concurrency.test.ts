@@ -217,14 +217,19 @@ test('a worker tells which models answered, and which were without capacity', as
   end('broken', 'overloaded');
   await slots.set();
   await slots.set();
-  t.deepEqual(
-    told.map(({ succeeded, overloaded, models }) => [succeeded, overloaded, ...models]),
-    [
-      [0, 0],
-      [2, 1, 'broken', 'fine'],
-      [0, 0],
-    ],
+  // On a machine that stands still for a moment, the worker tells of the calls in two parts.
+  const sumOf = (count: (calls: FoundCalls) => number) => told.reduce((sum, calls) => sum + count(calls), 0);
+  t.is(
+    sumOf(({ succeeded }) => succeeded),
+    2,
   );
+  t.is(
+    sumOf(({ overloaded }) => overloaded),
+    1,
+  );
+  t.deepEqual([...new Set(told.flatMap(({ models }) => models))].sort(), ['broken', 'fine']);
+  for (const { overloaded, models } of told) t.is(overloaded, models[0] === 'broken' ? 1 : 0);
+  t.deepEqual(told.at(-1)?.models, []);
 });
 
 test.serial('the limit grows while calls are asked for, and what is set stays', async (t) => {

@@ -18,8 +18,11 @@ export async function watchCommands(url: string): Promise<{ seen(): string[]; st
 /** For how many seconds each BZPOPMIN among these commands waits for a key that is meant. */
 export function blockingSeconds(commands: readonly string[], isMeant: (key: string) => boolean): number[] {
   return commands.flatMap((line) => {
-    const [, key = '', seconds] = /"bzpopmin" "([^"]+)" "([^"]+)"/i.exec(line) ?? [];
-    return isMeant(key) ? [Number(seconds)] : [];
+    const words = [...(/"bzpopmin" (.*)$/i.exec(line)?.[1]?.matchAll(/"([^"]+)"/g) ?? [])].map(
+      ([, word = '']) => word,
+    );
+    const seconds = Number(words.pop());
+    return words.some(isMeant) ? [seconds] : [];
   });
 }
 
