@@ -11,7 +11,7 @@ import { REPOSITORY } from './helpers/all-in-one.js';
 import { startCluster } from './helpers/cluster.js';
 import { SHARED_REDIS, startSharedRedis } from './helpers/test-redis.js';
 import { spawnWithParent } from './helpers/with-parent.js';
-import { filesOf, SUITES, type Suite } from './suites.js';
+import { demandFiles, filesOf, SLOWEST, SUITES, type Suite, UNSTEADY } from './suites.js';
 
 const AT_A_TIME = '6';
 /** AVA notices a test that hangs, and not a test file that does not end. */
@@ -29,6 +29,7 @@ function isSuite(name: string | undefined): name is Suite {
 async function run(suite: Suite, more: readonly string[]): Promise<number> {
   const redis = findTool(REDIS) ? await startRedisFor(suite) : undefined;
   try {
+    demandFiles([...SLOWEST, ...UNSTEADY]);
     const files = filesOf(suite);
     say(`Running ${files.length} files of tests, ${AT_A_TIME} at a time.`);
     return await runAva(['--concurrency', AT_A_TIME, ...more, ...files], redis?.url);

@@ -200,7 +200,7 @@ export const SLOWEST: readonly string[] = [
   ],
   ...['redis-acl', 'redis-server', 'batch-share', 'live-providers', 'circuit', 'payloads', 'start'],
   ...['two-versions', 'bad-input', 'limits', 'api', 'fallback', 'request-properties', 'admin-log', 'cli'],
-  ...['raw-http', 'config', 'processes', 'access', 'answer-check', 'schema-checker', 'console-page'],
+  ...['raw-http', 'config', 'processes', 'access', 'shapes', 'schema-checker', 'console-page'],
 ];
 
 /** Those that were once red on a busy machine, beside the slowest: `npm run steady` runs both. */
@@ -211,6 +211,8 @@ export const UNSTEADY: readonly string[] = [
     'cluster',
     'crash',
     'descriptors',
+    'found-concurrency',
+    'gathered',
     'key-pepper',
     'leaks',
     'leases',
@@ -260,6 +262,13 @@ function testFiles(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.test.js'))
     .map((name) => folder + name);
+}
+
+/** Throws when no file and no room is called so: it was renamed, or moved into a room. */
+export function demandFiles(names: readonly string[]): void {
+  const known = [...filesOf('first'), ...filesOf('rest')].map(nameOf);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`No file and no room is called ${unknown.join(', ')}.`);
 }
 
 export function nameOf(file: string): string {

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { SHARED_REDIS, startSharedRedis } from '../helpers/test-redis.js';
 import { spawnWithParent } from '../helpers/with-parent.js';
-import { filesOf, nameOf, SLOWEST, UNSTEADY } from '../suites.js';
+import { demandFiles, filesOf, nameOf, SLOWEST, UNSTEADY } from '../suites.js';
 import { stopAtRandom } from './stop-at-random.js';
 
 const HELP = `Usage: npm run steady [-- options]
@@ -78,8 +78,7 @@ function chosenFiles(): string[] {
   if (suite !== undefined) throw new Error('--suite is first or rest');
   const names = values.only?.split(',') ?? [...SLOWEST, ...UNSTEADY];
   const files = [...filesOf('first'), ...filesOf('rest')];
-  const unknown = names.filter((name) => !files.some((file) => nameOf(file) === name));
-  if (unknown.length > 0) throw new Error(`No file and no room is called ${unknown.join(', ')}.`);
+  demandFiles(names);
   return files.filter((file) => names.includes(nameOf(file)));
 }
 
