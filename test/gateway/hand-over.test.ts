@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava';
 import type { MinimalJob } from 'bullmq';
 import test from '../helpers/needs-redis.js';
 import { type Cell, createSettleBench, jobFor, type SettleBench } from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
 
 let bench: SettleBench;
 test.before(async () => {
@@ -170,4 +171,33 @@ test('a wake that was lost with its connection comes again, and one that has com
   await bench.redis.zadd(key('for:bench'), 0, member);
   t.falsy(await worker.waitForJob(SHORT_S), 'it has this job');
   await end(worker, job);
+});
+
+test('a worker that stops before it has seen a lost wake gives its job back', async (t) => {
+  const cell = await bench.cell();
+  const key = keysOf(cell);
+  const worker = await idleWorker(t, cell);
+  await cell.queue.addChat(jobFor('one'));
+  await bench.redis.zpopmin(key('for:bench'));
+  ((await worker.blockingClient) as unknown as EventEmitter).emit('ready');
+  await until('the wake', async () => (await bench.redis.exists(key('for:bench'))) === 1);
+  t.true((await bench.redis.pttl(key('for:bench'))) > 0, 'no key stays for ever');
+  await worker.stopTaking();
+  t.deepEqual(await bench.redis.lrange(key('wait'), 0, -1), ['one-0']);
+  t.is(await bench.redis.exists(key('for:bench'), key('active')), 0);
+  t.is(await bench.redis.exists(key('marker')), 1, 'another worker is woken');
+});
+
+test('a wake that was still to come when the connection was there again brings its job once', async (t) => {
+  const cell = await bench.cell();
+  const key = keysOf(cell);
+  const worker = await idleWorker(t, cell);
+  await cell.queue.addChat(jobFor('one'));
+  ((await worker.blockingClient) as unknown as EventEmitter).emit('ready');
+  await until('the empty wake', async () => (await bench.redis.zscore(key('for:bench'), '')) !== null);
+  t.truthy(await worker.waitForJob(LONG_S));
+  const job = await take(worker);
+  t.is(job?.id, 'one-0');
+  t.is(await end(worker, job), undefined);
+  t.falsy(await worker.waitForJob(SHORT_S));
 });

@@ -248,6 +248,46 @@ test('a worker is woken for a job whose wake-up was lost, unless no worker may t
   t.deepEqual(await wakes(), [false, true], 'one job runs, and no more may');
 });
 
+test('jobs that have time run one after another in slots that nobody else wants, without a wake for each', async (t) => {
+  const cell = await bench.cell();
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  const worker = workerOf(cell);
+  const urgentAt = Date.now() + 3_600_000;
+  const plan = { urgentAt, highest: 2 } as ChatJob['plan'];
+  for (const id of ['one', 'two', 'three'])
+    await cell.queue.addChat({ ...jobFor(id), priority: 'background', deadline: 2 * urgentAt, plan });
+  await worker.setQueueMeta({ concurrency: 1 });
+  const first = await next(worker, 'worker:1');
+  const end = async (job: TakenJson | null | undefined, token: string) => {
+    const { result } = await worker.moveToCompleted(
+      job as unknown as MinimalJob,
+      undefined,
+      true,
+      token,
+      true,
+    );
+    return (result as [TakenJson | null] | undefined)?.[0];
+  };
+  const second = await end(first, 'worker:2');
+  t.truthy(second);
+  t.is(await bench.redis.exists(key('idle')), 0);
+
+  // A worker that takes as many as it asked for wakes another one for the rest.
+  await worker.setQueueMeta({ concurrency: 10 });
+  await bench.redis.del(key('marker'));
+  await end(second, 'worker:3');
+  for (const id of ['four', 'five'])
+    await cell.queue.addChat({ ...jobFor(id), priority: 'background', deadline: 2 * urgentAt, plan });
+  await bench.redis.del(key('marker'));
+  const args = { token: 'other:1', lockMs: LOCK_MS, most: 1, worker: 'other' };
+  t.is((await takeScript(bench.redis, { queue: key('') }, args)).length, 2);
+  t.is(await bench.redis.exists(key('marker')), 1);
+  await worker.setQueueMeta({ concurrency: 3 });
+  await bench.redis.del(key('marker'));
+  await takeScript(bench.redis, { queue: key('') }, { ...args, token: 'other:2' });
+  t.is(await bench.redis.exists(key('marker')), 0, 'no other may run one');
+});
+
 test('a found limit is not written again when nothing has happened', async (t) => {
   const cell = await bench.cell();
   const key = (name: string) => cell.names.queueKey('openai', name);

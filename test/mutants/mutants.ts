@@ -1044,6 +1044,30 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/lua/handed.lua',
+    from: "redis.call('DEL', queue .. 'for:' .. worker)",
+    to: '',
+  },
+  {
+    test: 'gateway/hand-over',
+    file: 'packages/shared/src/queue/lua/give-back.lua',
+    from: "if member ~= '' then",
+    to: 'if member then',
+  },
+  {
+    test: 'gateway/take',
+    file: 'packages/shared/src/queue/lua/parts/take.lua',
+    from: "redis.call('EXISTS', q .. 'planned', q .. (token == '' and 'planned' or 'delayed')) == 0",
+    to: "redis.call('EXISTS', q .. 'delayed') == 0",
+  },
+  {
+    test: 'gateway/take',
+    file: 'packages/shared/src/queue/lua/parts/take.lua',
+    from: "hasPlanned and #taken <= spare and redis.call('EXISTS', q .. 'planned') == 1",
+    to: 'false',
+  },
+  {
     test: 'gateway/take',
     file: 'packages/shared/src/queue/lua/parts/take.lua',
     from: 'if turn then takeTurn(q, jobId, turn, rate)',

@@ -139,7 +139,7 @@ export class BackgroundRequests {
         model,
         keptMs: HOUR_MS * (limits?.keepResultsHours ?? KEPT_HOURS),
         most: job.plan ? MOST_PLANNED : '',
-        bytes: bodyText.length,
+        bytes: Buffer.byteLength(bodyText),
         mostBytes: MOST_PLANNED_BYTES,
         fingerprints: this.payloads.fingerprints(bodyText),
       },

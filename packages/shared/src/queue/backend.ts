@@ -352,7 +352,7 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     const lost = jobs.filter(([id, ...fields]) => this.#locks.get(id) !== fields[8]);
     if (lost.length === 0) return;
     this.#stock.push(...(await this.#receive(lost)));
-    await this.redis.zadd(this.#ownKey, 0, '');
+    await this.redis.multi().zadd(this.#ownKey, 0, '').pexpire(this.#ownKey, this.#lockMs).exec();
   }
 
   #fromStock(): unknown[] | undefined {

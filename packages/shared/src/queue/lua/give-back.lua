@@ -24,7 +24,10 @@ end
 
 for i = #ARGV - 1, jobsAndTokens, -2 do giveBack(ARGV[i], ARGV[i + 1]) end
 local handed = queue .. 'for:' .. worker
-for _, member in ipairs(redis.call('ZRANGE', handed, 0, -1)) do giveBack(string.match(member, '^([^\n]*)\n([^\n]*)\n')) end
+for _, member in ipairs(redis.call('ZRANGE', handed, 0, -1)) do
+  -- A wake that brings no job is empty.
+  if member ~= '' then giveBack(string.match(member, '^([^\n]*)\n([^\n]*)\n')) end
+end
 redis.call('DEL', handed)
 local offer = redis.call('GET', queue .. 'idle')
 if offer and string.sub(offer, 1, #worker + 1) == worker .. ':' then redis.call('DEL', queue .. 'idle') end

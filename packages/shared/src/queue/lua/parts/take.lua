@@ -182,7 +182,9 @@ local function take(q, token, lockMs, most)
   if isEmpty and again > 0 then taken[1] = -again end
   if not isEmpty and (room == tonumber(most) or parked == MOST_PARKED) then
     taken[1] = 1
-    if #taken <= free and isAwaited(q) then redis.call('ZADD', q .. 'marker', 0, '0') end
+    local isWanted = #taken <= free and isAwaited(q) or
+      hasPlanned and #taken <= spare and redis.call('EXISTS', q .. 'planned') == 1
+    if isWanted then redis.call('ZADD', q .. 'marker', 0, '0') end
   end
   return taken
 end
@@ -216,7 +218,7 @@ end
 -- gets the next one with its wake, if that comes soon (hand-over.lua): later on the worker may be dead. While other jobs run, it
 -- is cheaper to take several at once.
 local function takeNext(q, token, lockMs)
-  if not isAwaited(q) and (token == '' or redis.call('EXISTS', q .. 'delayed') == 0) then
+  if not isAwaited(q) and redis.call('EXISTS', q .. 'planned', q .. (token == '' and 'planned' or 'delayed')) == 0 then
     if token ~= '' and redis.call('EXISTS', q .. 'active') == 0 then
       redis.call('SET', q .. 'idle', string.gsub(token, ':', ':w:') .. ' ' .. lockMs, 'PX', OFFER_MS)
     end
