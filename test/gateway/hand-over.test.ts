@@ -167,7 +167,7 @@ test('a wake that was lost with its connection comes again, and one that has com
   // The same connection carries the look for lost jobs.
   await bench.redis.ping();
   t.falsy(await worker.waitForJob(SHORT_S));
-  const member = ['one-0', job?.lock, 'chat', '1', '{}', ''].join('\n');
+  const member = ['one-0', job?.lock, '1', 'chat', '1', '{}', ''].join('\n');
   await bench.redis.zadd(key('for:bench'), 0, member);
   t.falsy(await worker.waitForJob(SHORT_S), 'it has this job');
   await end(worker, job);
@@ -200,4 +200,30 @@ test('a wake that was still to come when the connection was there again brings i
   t.is(job?.id, 'one-0');
   t.is(await end(worker, job), undefined);
   t.falsy(await worker.waitForJob(SHORT_S));
+});
+
+test('a worker that stood still until its lock ran out does not run the job that came meanwhile', async (t) => {
+  const cell = await bench.cell();
+  const key = keysOf(cell);
+  const worker = await idleWorker(t, cell);
+  await cell.queue.addChat(jobFor('one'));
+  const [member = ''] = await bench.redis.zrange(key('for:bench'), '0', '0');
+  const fields = member.split('\n');
+  fields[2] = String(Number(fields[2]) - LOCK_MS);
+  const late = () =>
+    bench.redis.multi().del(key('for:bench')).zadd(key('for:bench'), 0, fields.join('\n')).exec();
+
+  await late();
+  t.truthy(
+    await worker.waitForJob(LONG_S),
+    'the clocks of the machines differ, and the lock is still its own',
+  );
+  t.is((await take(worker))?.id, 'one-0');
+
+  await bench.redis.set(key('one-0:lock'), 'of another worker');
+  await late();
+  const idle = workerOf(t, cell);
+  t.is(await take(idle), null);
+  t.falsy(await idle.waitForJob(SHORT_S));
+  t.is(await bench.redis.exists(key('for:bench')), 0);
 });

@@ -143,6 +143,10 @@ async function loseWorker(): Promise<void> {
   if (!victim || !other) throw new Error('two workers were asked for');
   // A worker that is stopped takes no job: the one that runs takes this one.
   other.child.kill('SIGSTOP');
+  await until('its offers have lapsed', async () => {
+    const offers = ['openai', 'anthropic'].map((name) => gateway.names.queueKey(name, 'idle'));
+    return (await gateway.redis.exists(offers)) === 0;
+  });
   gateway.simulator.script({ match: { textIncludes: 'outlive' }, times: 1, action: { hang: true } });
   const answer = ask('fast', 'outlive');
   const isCalled = () => gateway.simulator.calls.some(({ body }) => JSON.stringify(body).includes('outlive'));

@@ -44,6 +44,9 @@ const TAKEN_AT_ONCE = 8;
 
 type Finished = Awaited<ReturnType<bullmq.RedisQueueBackend['moveToCompleted']>>;
 
+/** A wake that takes longer is looked at twice. */
+const PROMPT_MS = 1_000;
+
 /** What `take` says of a job without limits per minute. */
 const NO_LIMITS = [null, null, null] as const;
 
@@ -333,9 +336,12 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   async #woken([key, member, score]: [string, string, string]) {
     if (key === this.#markerKey) return { member, score: Number.parseInt(score, 10) };
     if (member !== '') {
-      const [id = '', lock = '', name = '', timestamp = '', data = '', ...rest] = member.split('\n');
+      const [id = '', lock = '', at = '', name = '', timestamp = '', data = '', ...rest] = member.split('\n');
       const request = rest.join('\n') || null;
       if (this.#locks.get(id) === lock) return undefined;
+      // This process has stood still, or its clock is not that of Redis: another worker may have the job.
+      const isLate = Math.abs(Date.now() - Number(at)) > PROMPT_MS;
+      if (isLate && (await this.redis.get(`${this.#prefix}${id}:lock`)) !== lock) return undefined;
       this.#stock.push(
         ...(await this.#receive([[id, name, data, timestamp, request, 1, ...NO_LIMITS, lock]])),
       );

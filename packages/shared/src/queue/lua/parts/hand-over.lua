@@ -7,11 +7,11 @@ local function handOver(q, jobId)
   if paused or max or lease or limit and redis.call('LLEN', q .. 'active') >= slotsOf(limit, class) then return end
   local lock, worker, lockMs = string.match(offer, '^((.*):w:%S+) (%d+)$')
   local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
   redis.call('LPUSH', q .. 'active', jobId)
   redis.call('SET', q .. jobId .. ':lock', lock, 'PX', lockMs)
-  redis.call('HSET', q .. jobId, 'processedOn', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)),
-    atCall ~= '' and 'start' or 'ats', 1)
-  redis.call('ZADD', q .. 'for:' .. worker, 0, table.concat({jobId, lock, name, timestamp, data, request}, '\n'))
+  redis.call('HSET', q .. jobId, 'processedOn', now, atCall ~= '' and 'start' or 'ats', 1)
+  redis.call('ZADD', q .. 'for:' .. worker, 0, table.concat({jobId, lock, now, name, timestamp, data, request}, '\n'))
   redis.call('PEXPIRE', q .. 'for:' .. worker, lockMs)
   return 0
 end
