@@ -1,5 +1,5 @@
 /**
- * Requests with deadlines of minutes, beside callers who take a part of the slots: flex refuses by spells, some of the
+ * Requests with deadlines of minutes, a third of them of more than a quarter of an hour, beside callers who take a part of the slots: flex refuses by spells, some of the
  * provider's own batches never end, cheaper hours begin on the way, and a worker is killed.
  */
 import { isMissed, type LogEntry } from '@sluice/shared/queue/request-log';
@@ -12,6 +12,8 @@ const NIGHTLY = 'gpt-4.1-mini';
 const ROUTES = ['flexible', 'batched', 'nightly'] as const;
 const SPELL_MS = 15_000;
 const SHORTEST_S = 45;
+/** Those that are gathered have more: a batch is told to stop a quarter of an hour before it would be too late. */
+const FOR_BATCHES_S = 16 * 60;
 /** So many requests come at once for the route whose requests are gathered. */
 const TOGETHER = 5;
 const STUCK = 'this line is never answered in a batch';
@@ -132,7 +134,7 @@ async function sendPlanned(gateway: Gateway, requests: number, seconds: number):
     const model = ROUTES[i % ROUTES.length] ?? 'flexible';
     const deadlineS = Math.round(SHORTEST_S + Math.random() * Math.max(1, seconds / 2 - SHORTEST_S));
     const text = i % 10 === 1 ? `${STUCK} ${i}` : `request ${i}`;
-    if (model === 'batched') gathered.push([text, deadlineS]);
+    if (model === 'batched') gathered.push([text, FOR_BATCHES_S + deadlineS]);
     else ids.add(await send(gateway, model, text, deadlineS));
     if (gathered.length === TOGETHER) await sendGathered();
     await new Promise((resolve) => setTimeout(resolve, (500 * seconds) / requests));
@@ -158,7 +160,7 @@ async function callUntil(gateway: Gateway, callers: number, until: number): Prom
 
 /** The log, once all of these have ended, or when nothing can end any more. */
 async function ends(gateway: Gateway, ids: ReadonlySet<string>, seconds: number): Promise<LogEntry[]> {
-  const until = Date.now() + 1_000 * seconds + 120_000;
+  const until = Date.now() + 1_000 * (seconds + FOR_BATCHES_S) + 120_000;
   for (;;) {
     const found = (await gateway.log()).filter(({ id }) => ids.has(id));
     if (found.length >= ids.size || Date.now() > until) return found;

@@ -1056,6 +1056,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if member then',
   },
   {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-results.ts',
+    from: 'return (await this.parts.queue.awayIn(part, [id])).length === 0;',
+    to: 'return true;',
+  },
+  {
+    test: 'gateway/gathered',
+    file: 'packages/worker/src/jobs/provider-batch-results.ts',
+    from: 'if (line?.job && (await this.#mayLeave(handed, upstream, line.job, result))) {',
+    to: 'if (!line) {',
+  },
+  {
     test: 'gateway/take',
     file: 'packages/shared/src/queue/lua/parts/take.lua',
     from: "redis.call('EXISTS', q .. 'planned', q .. (token == '' and 'planned' or 'delayed')) == 0",

@@ -14,6 +14,7 @@ import { SlotLimits } from './calls/slot-limits.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { LOCK_TIMES } from './jobs/chat-worker.js';
 import { Fallback } from './jobs/fallback.js';
+import { LeaveBatch } from './jobs/leave-batch.js';
 import { Planner } from './jobs/planner.js';
 import { ProviderBatchResults } from './jobs/provider-batch-results.js';
 import { ProviderBatchSteps } from './jobs/provider-batches.js';
@@ -67,9 +68,10 @@ export function assembleShard(
     moreBudget,
   });
   const store = new ProviderBatches(redis, names);
+  const leaveBatch = new LeaveBatch({ clock, estimate, moreBudget, payloads, queue, upstreams });
   const batchSteps = new ProviderBatchSteps({
-    ...{ store, upstreams, payloads, clock, logger, queue, estimate, metrics, moreBudget },
-    results: new ProviderBatchResults({ ...common, store, pricing }),
+    ...{ store, upstreams, payloads, clock, logger, queue, metrics, leaveBatch },
+    results: new ProviderBatchResults({ ...common, store, pricing, leaveBatch }),
     pollMs: () => config.batches.providerPollMs,
   });
   return { id, redis, names, clock, backendParts, queue, slots, outputs, settlements, chat, batchSteps };

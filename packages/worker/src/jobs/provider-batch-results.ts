@@ -23,8 +23,10 @@ import type { ReadResult } from '../calls/batch-client.js';
 import { isEmpty, type Upstream } from '../calls/call-provider.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { Upstreams } from '../calls/upstreams.js';
-import { type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
+import { failureOf } from '../providers/failure.js';
+import { type BatchNews, type BatchResult, FailedResponse, UnusableResponse } from '../providers/types.js';
 import { toErrorInfo } from './failed-job.js';
+import type { LeaveBatch } from './leave-batch.js';
 import type { SettlementMaker } from './settlement-maker.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -40,6 +42,22 @@ const MOST_READS = 8;
 const LOOK_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
 
+/** An answer that cannot be used is billed, but for an error that came in its place. */
+function isBilled(error: unknown): boolean {
+  if (error instanceof FailedResponse) return error.billed !== undefined;
+  if (error instanceof UnusableResponse) return true;
+  throw error;
+}
+
+function isWasted(provider: Upstream['provider'], body: unknown, now: number): boolean {
+  try {
+    provider.parseResponse(body, now);
+    return false;
+  } catch (error) {
+    return isBilled(error);
+  }
+}
+
 /** A line of a batch, or a single request that is away. */
 type AwayLine = HandedLine & { job?: ChatJob };
 
@@ -50,6 +68,7 @@ export interface ProviderBatchResultsParts {
   pricing: Pick<PriceCalls, 'ofBatch'>;
   adjustments: Pick<Adjustments, 'add'>;
   upstreams: Pick<Upstreams, 'get'>;
+  leaveBatch: LeaveBatch;
   clock: Clock;
   metrics: Pick<WorkerMetrics, 'batchLines' | 'called'>;
 }
@@ -86,6 +105,10 @@ export class ProviderBatchResults {
           if (cost !== undefined) costs.set(result.id, cost);
         }
         const line = lines.get(result.id);
+        if (line?.job && (await this.#mayLeave(handed, upstream, line.job, result))) {
+          undecided++;
+          continue;
+        }
         const settlement = line && this.#settlementOf(handed, upstream, line, result, news.id);
         if (line && !settlement) undecided++;
         if (!settlement) continue;
@@ -199,13 +222,17 @@ export class ProviderBatchResults {
         const response = provider.parseResponse(body, now);
         metrics.called(entry, 'ok', undefined);
         const { prices, batchPriceFactor: batchFactor } = config;
-        // Nobody knows the bill of an answer without usage. The part has reserved this much for a line.
-        const estimate = Math.ceil((part.reserved ?? 0) / part.lines);
-        if (isEmpty(response.usage)) job.attempts = [...job.attempts.slice(0, -1), { ...attempt, estimate }];
+        if (isEmpty(response.usage))
+          job.attempts = [...job.attempts.slice(0, -1), { ...attempt, ...this.#billOf(line, part) }];
         return settlements.served(job, { entry, prices, response, callMs: 0, batchFactor });
       } catch (error) {
-        if (error instanceof UnusableResponse) return undefined;
-        throw error;
+        if (!isBilled(error)) return undefined;
+        // The provider bills it, and would bill another call, which nobody has reserved.
+        const failure = failureOf('bad_response', status);
+        metrics.called(entry, failure.outcome, undefined);
+        const { outcome } = failure;
+        const attempts = [...job.attempts.slice(0, -1), { ...attempt, outcome, ...this.#billOf(line, part) }];
+        return settlements.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
       }
     }
     const failure = provider.parseError(status, {}, body, now);
@@ -213,6 +240,25 @@ export class ProviderBatchResults {
     metrics.called(entry, failure.outcome, undefined);
     const attempts = [...job.attempts.slice(0, -1), { ...attempt, outcome: failure.outcome }];
     return settlements.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
+  }
+
+  /** Nobody knows the bill of an answer without usage. For a line of a batch its part has reserved this much. */
+  #billOf({ job }: AwayLine, part: HandedPart): { estimate: number } {
+    const estimate = job ? this.parts.leaveBatch.billOf(job, part) : (part.reserved ?? 0) / part.lines;
+    return { estimate: Math.ceil(estimate) };
+  }
+
+  /** A single request whose answer cannot be used is called, if its budget covers that beside the line. */
+  async #mayLeave(
+    { part }: HandedBatch,
+    { provider }: Upstream,
+    job: ChatJob,
+    { id, status = 0, body }: BatchResult,
+  ): Promise<boolean> {
+    if (status < 200 || status >= 300 || !isWasted(provider, body, this.parts.clock.now())) return false;
+    const leaving = { ...job, attempts: [...job.attempts], ...(job.plan ? { plan: { ...job.plan } } : {}) };
+    await this.parts.leaveBatch.leave(leaving, part, { outcome: 'bad_response', status });
+    return (await this.parts.queue.awayIn(part, [id])).length === 0;
   }
 
   /** Waits until the api has stored enough of what was settled. */

@@ -1,9 +1,5 @@
 /** One step of a part of a batch that is handed to a provider's own batch API (docs/adr/0025). */
-import { monthOf } from '@sluice/shared/calendar';
-import { requestOf } from '@sluice/shared/chat';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
-import type { MoreBudget } from '@sluice/shared/queue/more-budget';
-import { openRequest } from '@sluice/shared/queue/payload';
 import { BATCH_STOPS_BEFORE_MS } from '@sluice/shared/queue/plan';
 import {
   type HandedBatch,
@@ -12,10 +8,9 @@ import {
   type PartWaits,
 } from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
-import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { BatchClient, batchUpstreamOf, inWords } from '../calls/batch-client.js';
 import { type BatchNews, UnusableResponse } from '../providers/types.js';
-import { parseRequest } from './parse-request.js';
+import type { LeaveBatch } from './leave-batch.js';
 import {
   ProviderBatchCreation,
   type ProviderBatchCreationParts,
@@ -28,8 +23,6 @@ const TIME_IS_OVER = 'its time is over';
 const SOON_MS = 500;
 /** A step of a batch API that answers takes less. Requests that are due then wait for the answers that it may bring. */
 const LET_GO_EVERY_MS = 5_000;
-/** A request that stays because of its budget asks again so often. Others may have given back what they held. */
-const ASKS_AGAIN_MS = 60_000;
 /** After this time a provider has ended its batch, and soon after it the results are there. */
 const LONGEST_BATCH_MS = 24 * 3_600_000;
 const LATEST_RESULTS_MS = 25 * 3_600_000;
@@ -43,9 +36,8 @@ function cancelled({ part, state }: HandedBatch): HandedBatch {
 }
 
 export interface ProviderBatchStepParts extends ProviderBatchCreationParts {
-  queue: Pick<ChatQueue, 'awayIn' | 'comeBack' | 'leavePart' | 'waitsIn'>;
-  estimate: Pick<CostEstimate, 'ofCall'>;
-  moreBudget: Pick<MoreBudget, 'ask'>;
+  queue: Pick<ChatQueue, 'awayIn' | 'comeBack' | 'waitsIn'>;
+  leaveBatch: LeaveBatch;
   results: ProviderBatchResults;
 }
 
@@ -203,27 +195,15 @@ export class ProviderBatchStep {
   }
 
   /**
-   * Single requests whose latest safe start has come leave alone. The provider may have them, and bill them later: one whose
-   * budget does not cover both stays, until the batch answers it or gives it back, or its time is over.
+   * Single requests whose latest safe start has come leave alone. One that has to stay waits until the batch answers it or gives
+   * it back, or its time is over.
    */
   async #letGo({ part }: HandedBatch): Promise<void> {
-    const { clock, estimate, moreBudget, payloads, queue, upstreams } = this.parts;
+    const { leaveBatch, queue } = this.parts;
     const due = (await this.#waitsIn(part))?.due ?? [];
     if (due.length === 0) return;
-    const { entry, created: from } = part;
-    const { provider, model } = entry;
-    const factor = upstreams.get(provider)?.config.batchPriceFactor ?? 1;
-    const now = clock.now();
-    const month = monthOf(now);
-    for (const job of await queue.awayIn(part, due)) {
-      if (job.plan) job.plan.withoutBatch = true;
-      const request = requestOf(job, parseRequest(openRequest(payloads, job), job.messagesAt));
-      const cost = estimate.ofCall(request, entry, job.budget, { from, until: job.deadline });
-      const bill = { estimate: Math.ceil(factor * cost) };
-      job.attempts.push({ provider, model, outcome: 'unknown', via: 'provider_batch', ...bill });
-      const more = await moreBudget.ask(job, bill.estimate);
-      await queue.leavePart(job, part.id, { ...bill, month, again: now + ASKS_AGAIN_MS, more });
-    }
+    for (const job of await queue.awayIn(part, due))
+      await leaveBatch.leave(job, part, { outcome: 'unknown' });
   }
 
   /** No single request waits for the batch any more. Its results say what the lines of those that have left it have cost. */
