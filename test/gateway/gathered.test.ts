@@ -391,39 +391,50 @@ test.serial('a request that has to stay ends at its deadline, and the log says w
   release();
 });
 
-test.serial('a line that cannot be used counts, and its request is called where the budget covers both', async (t) => {
-  const usage = { prompt_tokens: 1_000, completion_tokens: 10, total_tokens: 1_010 };
-  const spoil = (textIncludes: string) =>
-    gateway.simulator.script({ match: { textIncludes }, times: 2, action: { emptyChoices: true, usage } });
-  spoil('wasted');
-  const wasted = await sendTogether(['wasted one', 'wasted two'], 'half', 'openai', { workspace: 'wasted' });
-  for (const id of wasted) {
-    t.is((await ended(id)).status, 200);
-    const { attempts, served } = await entryOf(id);
-    t.like(attempts, { length: 2, 0: { outcome: 'bad_response', via: 'provider_batch' }, 1: { outcome: 'ok' } });
-    t.true((attempts[0]?.estimate ?? 0) > 0);
-    t.true((served?.cost ?? 0) > 0);
-  }
-  const entries = await Promise.all(wasted.map(entryOf));
-  const bills = entries.map(({ attempts, served }) => (attempts[0]?.estimate ?? 0) + (served?.cost ?? 0));
-  const sum = bills.reduce((all, each) => all + each, 0);
-  await until('both budgets count the lines', async () => (await takenOf('wasted')).every((taken) => taken === sum));
+test.serial(
+  'a line that cannot be used counts, and its request is called where a budget covers both',
+  async (t) => {
+    const usage = { prompt_tokens: 1_000, completion_tokens: 10, total_tokens: 1_010 };
+    const spoil = (textIncludes: string) =>
+      gateway.simulator.script({ match: { textIncludes }, times: 2, action: { emptyChoices: true, usage } });
+    spoil('wasted');
+    const wasted = await sendTogether(['wasted one', 'wasted two'], 'half', 'openai', {
+      workspace: 'wasted',
+    });
+    for (const id of wasted) {
+      t.is((await ended(id)).status, 200);
+      const { attempts, served } = await entryOf(id);
+      t.like(attempts, {
+        length: 2,
+        0: { outcome: 'bad_response', via: 'provider_batch' },
+        1: { outcome: 'ok' },
+      });
+      t.true((attempts[0]?.estimate ?? 0) > 0);
+      t.true((served?.cost ?? 0) > 0);
+    }
+    const entries = await Promise.all(wasted.map(entryOf));
+    const bills = entries.map(({ attempts, served }) => (attempts[0]?.estimate ?? 0) + (served?.cost ?? 0));
+    const sum = bills.reduce((all, each) => all + each, 0);
+    await until('both budgets count the lines', async () =>
+      (await takenOf('wasted')).every((taken) => taken === sum),
+    );
 
-  holdSlowLines();
-  spoil('poor');
-  const texts = ['slow and poor', 'slow, and poor as well'];
-  const poor = await sendTogether(texts, 'half', 'openai', { workspace: 'poor' });
-  await partOf(poor[0] ?? '');
-  await leaveNothing('poor');
-  release();
-  for (const id of poor) {
-    t.is((await ended(id)).status, 502);
-    const { attempts } = await entryOf(id);
-    t.like(attempts, { length: 1, 0: { outcome: 'bad_response', via: 'provider_batch' } });
-    t.true((attempts[0]?.estimate ?? 0) > 0);
-  }
-  t.deepEqual(texts.map(callsWith), [0, 0]);
-});
+    holdSlowLines();
+    spoil('poor');
+    const texts = ['slow and poor', 'slow, and poor as well'];
+    const poor = await sendTogether(texts, 'half', 'openai', { workspace: 'poor' });
+    await partOf(poor[0] ?? '');
+    await leaveNothing('poor');
+    release();
+    for (const id of poor) {
+      t.is((await ended(id)).status, 502);
+      const { attempts } = await entryOf(id);
+      t.like(attempts, { length: 1, 0: { outcome: 'bad_response', via: 'provider_batch' } });
+      t.true((attempts[0]?.estimate ?? 0) > 0);
+    }
+    t.deepEqual(texts.map(callsWith), [0, 0]);
+  },
+);
 
 test.serial('budgets count what the line of a request that has left has cost', async (t) => {
   holdSlowLines();

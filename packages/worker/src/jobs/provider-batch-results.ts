@@ -24,6 +24,7 @@ import { isEmpty, type Upstream } from '../calls/call-provider.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
+import { isObject } from '../providers/json.js';
 import { type BatchNews, type BatchResult, FailedResponse, UnusableResponse } from '../providers/types.js';
 import { toErrorInfo } from './failed-job.js';
 import type { LeaveBatch } from './leave-batch.js';
@@ -42,10 +43,10 @@ const MOST_READS = 8;
 const LOOK_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
 
-/** An answer that cannot be used is billed, but for an error that came in its place. */
-function isBilled(error: unknown): boolean {
+/** An answer that cannot be used is billed if it says what was used, or what was written before an error came. */
+function isBilled(error: unknown, body: unknown): boolean {
   if (error instanceof FailedResponse) return error.billed !== undefined;
-  if (error instanceof UnusableResponse) return true;
+  if (error instanceof UnusableResponse) return isObject(body) && isObject(body.usage);
   throw error;
 }
 
@@ -54,7 +55,7 @@ function isWasted(provider: Upstream['provider'], body: unknown, now: number): b
     provider.parseResponse(body, now);
     return false;
   } catch (error) {
-    return isBilled(error);
+    return isBilled(error, body);
   }
 }
 
@@ -226,7 +227,7 @@ export class ProviderBatchResults {
           job.attempts = [...job.attempts.slice(0, -1), { ...attempt, ...this.#billOf(line, part) }];
         return settlements.served(job, { entry, prices, response, callMs: 0, batchFactor });
       } catch (error) {
-        if (!isBilled(error)) return undefined;
+        if (!isBilled(error, body)) return undefined;
         // The provider bills it, and would bill another call, which nobody has reserved.
         const failure = failureOf('bad_response', status);
         metrics.called(entry, failure.outcome, undefined);
