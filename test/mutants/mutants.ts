@@ -583,7 +583,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/gathered',
-    file: 'packages/worker/src/jobs/provider-batch-step.ts',
+    file: 'packages/worker/src/jobs/leave-batch.ts',
     from: 'await moreBudget.ask(job, bill.estimate)',
     to: 'undefined',
   },
