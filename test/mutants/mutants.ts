@@ -1034,13 +1034,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/hand-over',
     file: 'packages/shared/src/queue/backend.ts',
-    from: 'if (this.#locks.get(id) === lock) return undefined;',
+    from: 'if (this.#locks.get(id) === lock)\n                return undefined;',
     to: '',
   },
   {
     test: 'gateway/hand-over',
     file: 'packages/shared/src/queue/backend.ts',
-    from: "blocking?.on('ready', () => this.#takeHanded().catch(() => {}));",
+    from: "blocking?.on('ready', () => this.#takeHanded().catch(() => { }));",
     to: '',
   },
   {
