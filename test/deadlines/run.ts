@@ -61,8 +61,8 @@ export async function runDeadlines({ requests, seconds, callers }: DeadlineRun):
     },
   });
   try {
-    await makeNightCheap(gateway, seconds);
     await learnBatches(gateway);
+    await makeNightCheap(gateway, seconds);
     const before = new Set((await gateway.log()).map(({ id }) => id));
     const until = Date.now() + 1_000 * seconds;
     const spells = setInterval(() => changeSpell(gateway), SPELL_MS);
