@@ -5,8 +5,8 @@
 export const WARM_UP = { connections: 64, seconds: 30 };
 
 /**
- * Contenders warm up in turns. V8 gives back the memory of a process that is idle for half a minute: the one that was warmed up
- * first took a tenth more CPU than the last, of two that were the same.
+ * Contenders warm up in turns, so that none is idle for half a minute before it is measured: V8 gives back the memory of such a
+ * process, which then begins with less than the others.
  */
 export const WARM_UP_TURNS = Array.from({ length: 6 }, () => ({
   connections: WARM_UP.connections,

@@ -250,8 +250,8 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   }
 
   /**
-   * From now on this worker takes no jobs, and gives back those that it has not begun. One that has come with a wake by then is
-   * run: it would be lost with the connection until its lock runs out.
+   * From now on this worker takes no jobs, and gives back those that it has not begun. A job whose wake is on its way is run,
+   * because nobody else would get it before its lock runs out.
    */
   async stopTaking(): Promise<void> {
     this.#closing = true;
