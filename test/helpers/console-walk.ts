@@ -18,14 +18,17 @@ export async function go(page: Page, place: string): Promise<void> {
 
 function walkTo(place: string): Promise<void> {
   interface Page {
-    location: { hash: string };
+    addEventListener(event: 'hashchange', run: (event: { newURL: string }) => void): void;
+    removeEventListener(event: 'hashchange', run: (event: { newURL: string }) => void): void;
+    location: { hash: string; href: string };
     document: {
       querySelector(selector: string): { textContent: string } | null;
       querySelectorAll(selector: string): Iterable<{ close(): void }>;
     };
     requestAnimationFrame(run: () => void): void;
   }
-  const { document, location, requestAnimationFrame } = globalThis as unknown as Page;
+  const page = globalThis as unknown as Page;
+  const { document, location, requestAnimationFrame } = page;
   const until = (isSo: () => boolean) =>
     new Promise<void>((done) => {
       const look = () => (isSo() ? setTimeout(done, 0) : requestAnimationFrame(look));
@@ -36,10 +39,23 @@ function walkTo(place: string): Promise<void> {
   const triesAgain = () =>
     document.querySelector('main')?.textContent.includes('This page tries again by itself') ?? false;
   for (const open of document.querySelectorAll('dialog[open]')) open.close();
+  // A busy browser may draw the page of before several times until it tells of the new place.
+  const toldOf = (place: string) =>
+    new Promise<void>((done) => {
+      const listen = ({ newURL }: { newURL: string }) => {
+        if (newURL !== place) return;
+        page.removeEventListener('hashchange', listen);
+        done();
+      };
+      page.addEventListener('hashchange', listen);
+    });
   // The page follows with what it does at the end of a dialog, such as going back.
   return until(() => !has('dialog')).then(() => {
+    const before = location.href;
     location.hash = place;
-    return until(() => has('h1') && !has('.loading') && !triesAgain());
+    return (location.href === before ? Promise.resolve() : toldOf(location.href)).then(() =>
+      until(() => has('h1') && !has('.loading') && !triesAgain()),
+    );
   });
 }
 
