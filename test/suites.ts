@@ -213,6 +213,7 @@ export const UNSTEADY: readonly string[] = [
     'descriptors',
     'found-concurrency',
     'gathered',
+    'hand-over',
     'key-pepper',
     'leaks',
     'leases',

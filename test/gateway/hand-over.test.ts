@@ -52,10 +52,18 @@ async function end(worker: ChatQueueBackend, job: TakenJson | null): Promise<Tak
 /** A worker that has just found the queue empty, with nothing else to do. */
 async function idleWorker(t: ExecutionContext, cell: Cell): Promise<ChatQueueBackend> {
   const worker = workerOf(t, cell);
-  await cell.queue.addChat(jobFor('first'));
-  t.is(await end(worker, await take(worker)), undefined);
-  await bench.redis.del(cell.names.queueKey('openai', 'marker'));
+  await leaveOffer(worker, cell);
   return worker;
+}
+
+/** The worker leaves an offer, which stays: on a busy machine its own second may pass before the next step. */
+async function leaveOffer(worker: ChatQueueBackend, cell: Cell): Promise<void> {
+  const key = keysOf(cell);
+  for (let i = 0; (await bench.redis.pexpire(key('idle'), LOCK_MS)) === 0; i++) {
+    await cell.queue.addChat(jobFor(`first-${i}`));
+    await end(worker, await take(worker));
+  }
+  await bench.redis.del(key('marker'));
 }
 
 const keysOf =
@@ -108,7 +116,7 @@ test('a job waits for whoever takes it when the worker has other jobs, or may ta
   await end(worker, one);
   t.is(await bench.redis.exists(key('idle')), 0, 'it has another job');
   await end(worker, two);
-  t.is(await bench.redis.exists(key('idle')), 1);
+  await leaveOffer(worker, cell);
   const forbidding: Record<string, number>[] = [{ paused: 1 }, { concurrency: 0 }, { max: 1 }, { lease: 1 }];
   for (const meta of forbidding) {
     const offer = (await bench.redis.get(key('idle'))) ?? '';
@@ -124,10 +132,12 @@ test('a job waits for whoever takes it when the worker has other jobs, or may ta
 test('an offer lapses, because the worker may be dead', async (t) => {
   const cell = await bench.cell();
   const key = keysOf(cell);
-  await idleWorker(t, cell);
+  const worker = workerOf(t, cell);
+  await cell.queue.addChat(jobFor('first'));
+  await end(worker, await take(worker));
   const left = await bench.redis.pttl(key('idle'));
-  t.true(left > -2 && left <= 1_000, String(left));
-  await bench.redis.del(key('idle'));
+  t.true(left !== -1 && left <= 1_000, String(left));
+  await bench.redis.del(key('idle'), key('marker'));
   await cell.queue.addChat(jobFor('one'));
   t.deepEqual(await bench.redis.lrange(key('wait'), 0, -1), ['one-0']);
   t.is(await bench.redis.exists(key('marker')), 1);
