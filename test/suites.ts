@@ -213,7 +213,6 @@ export const UNSTEADY: readonly string[] = [
     'descriptors',
     'found-concurrency',
     'gathered',
-    'hand-over',
     'key-pepper',
     'leaks',
     'leases',

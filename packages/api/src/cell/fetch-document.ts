@@ -17,19 +17,22 @@ export async function fetchDocument(
   { allowPrivate, timeoutMs = TIMEOUT_MS }: FetchOptions,
 ): Promise<unknown> {
   let text: string;
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { default: fetch } = loadNodeFetch();
     const response = await fetch(url, {
       redirect: 'error',
       ...(allowPrivate ? {} : { agent: publicAgentFor }),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
       size: MAX_BYTES,
       headers: { accept: 'application/json', 'user-agent': 'sluice' },
     });
     text = await response.text();
     if (!response.ok) throw failed(`the address answered ${response.status}`);
   } catch (error) {
-    throw error instanceof GatewayError ? error : failed(reasonOf(error, timeoutMs));
+    if (error instanceof GatewayError) throw error;
+    // The error itself may be of the connection that the signal has cut.
+    throw failed(signal.aborted ? `no whole answer within ${timeoutMs} ms` : reasonOf(error));
   }
   try {
     return JSON.parse(text);
@@ -42,12 +45,10 @@ function failed(reason: string): GatewayError {
   return new GatewayError('refresh_failed', `The model registry was not refreshed: ${reason}.`);
 }
 
-function reasonOf(error: unknown, timeoutMs: number): string {
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'the address could not be read';
   if ('code' in error && error.code === PRIVATE_ADDRESS)
     return 'the address is private, and only public ones are fetched unless registry.allow_private_addresses is true';
-  if (error.name === 'TimeoutError' || error.name === 'AbortError')
-    return `no whole answer within ${timeoutMs} ms`;
   if ('type' in error && error.type === 'max-size') return `the answer is larger than ${MAX_BYTES} bytes`;
   if ('type' in error && error.type === 'no-redirect')
     return 'the address redirects; name its target instead';
