@@ -1,27 +1,24 @@
 /** The chores of an api process, which it repeats beside answering callers. */
 import { Chores } from '@sluice/shared/process/chores';
-import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { type Period, whileIdle } from '@sluice/shared/process/repeat-every';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { isRedisFull } from '@sluice/shared/redis/away';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { ApiOptions, ApiParts, ApiShardParts } from './assemble.js';
-import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
 import { CONFIRM_EVERY_MS, CONFIRM_WHILE_IDLE_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
 import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
 import { LOOK_FOR_ENDS_EVERY_MS } from './chat/request-ends.js';
 import { SWEEP_EVERY_MS } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
-import { LOOK_FOR_EVENTS_EVERY_MS } from './webhooks/webhooks.js';
 
-const HOUSEKEEPING_MS = 1_000;
+const HOUSEKEEPING = whileIdle(2_000, 1_000);
 /** For what this process is told of when it happens. It reads all of it again, in case a message was lost. */
-const READ_AGAIN_EVERY_MS = 5_000;
-const SELDOM_WHILE_IDLE = whileIdle(5_000, HOUSEKEEPING_MS);
+const READ_AGAIN_EVERY_MS = 6_000;
+const SELDOM_WHILE_IDLE = whileIdle(6_000, 1_000);
 /** A small part of the time for which Redis keeps it. */
 const KEEP_INBOX_EVERY_MS = 20_000;
-const LOG_REFUSALS_EVERY_MS = 5_000;
+const LOG_REFUSALS_EVERY_MS = 6_000;
 const COUNT_REFUSALS_EVERY_MS = 2_000;
 const REMOVE_FILES_EVERY_MS = 10_000;
 
@@ -59,11 +56,11 @@ export async function startChores(
   await requireSecretAgreement(presence);
 
   const chores = new Chores(logger);
-  for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
+  for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING, name, work);
   for (const [name, work] of Object.entries(seldom)) chores.every(SELDOM_WHILE_IDLE, name, work);
   chores.every(READ_AGAIN_EVERY_MS, 'cool-downs', () => coolDowns.refresh());
   chores.every(READ_AGAIN_EVERY_MS, 'circuits', () => circuits.refresh());
-  chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
+  chores.every(HOUSEKEEPING, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(whileIdle(CONFIRM_WHILE_IDLE_MS, CONFIRM_EVERY_MS), 'directory', () =>
     parts.directory.confirm(),
   );
@@ -85,14 +82,14 @@ function startShardChores(
   const isFirst = id === FIRST_SHARD;
   const every = (ms: Period, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, isFirst ? name : `${name} of shard ${id}`, work, essential);
-  every(HOUSEKEEPING_MS, 'memory', keep);
+  every(HOUSEKEEPING, 'memory', keep);
   every(KEEP_INBOX_EVERY_MS, 'inbox', () => inbox.keep(redis));
   every(SWEEP_EVERY_MS, 'looking for lost requests', () => safetyNet.sweep(dispatcher));
   every(LOOK_FOR_ENDS_EVERY_MS, 'ending requests in the background', () => requestEnds.look(), false);
   every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => refusals.log(clock.now()), false);
   every(REMOVE_FILES_EVERY_MS, 'removal of files', () => files.removeDue(), false);
-  every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => runner.look(), false);
-  every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => webhooks.look(), false);
+  every(HOUSEKEEPING, 'looking for batches', () => runner.look(), false);
+  every(HOUSEKEEPING, 'telling webhooks', () => webhooks.look(), false);
   every(READ_AGAIN_EVERY_MS, 'sending to webhooks', () => webhooks.sendIfUsed(), false);
 }
 

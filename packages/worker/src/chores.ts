@@ -1,18 +1,16 @@
 /** The chores of a worker process, which it repeats beside running jobs. */
 import { ASK_EVERY_MS } from '@sluice/shared/limits/leases';
 import type { Chores } from '@sluice/shared/process/chores';
-import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { type Period, whileIdle } from '@sluice/shared/process/repeat-every';
 import { FIRST_SHARD } from '@sluice/shared/redis/shard';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
-import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
 import type { ServedShard } from './take-jobs.js';
 
-const HOUSEKEEPING_MS = 1_000;
+const HOUSEKEEPING = whileIdle(2_000, 1_000);
 /** For what this process is told of when it happens. It reads all of it again, in case a message was lost. */
-const READ_AGAIN_EVERY_MS = 5_000;
-const SELDOM_WHILE_IDLE = whileIdle(5_000, HOUSEKEEPING_MS);
+const READ_AGAIN_EVERY_MS = 6_000;
+const SELDOM_WHILE_IDLE = whileIdle(6_000, 1_000);
 
 export function startChores(
   chores: Chores,
@@ -49,7 +47,7 @@ export function startChores(
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
-    chores.every(HOUSEKEEPING_MS, chore, work);
+    chores.every(HOUSEKEEPING, chore, work);
   for (const [chore, work] of Object.entries({
     'announced limits': () => (foundRates ?? announced).refresh(),
     clock: () => clock.synchronise(redis, 1),
@@ -58,7 +56,7 @@ export function startChores(
     chores.every(SELDOM_WHILE_IDLE, chore, work);
   chores.every(READ_AGAIN_EVERY_MS, 'cool-downs', () => coolDowns.refresh());
   chores.every(READ_AGAIN_EVERY_MS, 'circuits', () => circuits.refresh());
-  chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
+  chores.every(HOUSEKEEPING, 'looking at gateway.yaml', () => live.look(), false);
   // The shards share the size of the log.
   const maxEntries = Math.ceil(config.requestLog.maxEntries / count);
   for (const [i, shard] of shards.entries()) {
@@ -77,7 +75,7 @@ function startShardChores(
 ): void {
   const every = (ms: Period, name: string, work: () => Promise<unknown>, essential = isFirst) =>
     chores.every(ms, id === FIRST_SHARD ? name : `${name} of shard ${id}`, work, essential);
-  every(HOUSEKEEPING_MS, 'taking jobs', () => workers.check());
+  every(HOUSEKEEPING, 'taking jobs', () => workers.check());
   if (isFirst) {
     every(SELDOM_WHILE_IDLE, 'limits of providers', () => slots.set());
     every(
@@ -88,8 +86,8 @@ function startShardChores(
     );
   }
   if (id !== FIRST_SHARD) every(SELDOM_WHILE_IDLE, 'clock', () => clock.synchronise(redis, 1));
-  every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
-  every(HOUSEKEEPING_MS, 'lengths of answers', () => outputs.write(), false);
-  every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
+  every(HOUSEKEEPING, 'batches at providers', () => batchSteps.look(), false);
+  every(HOUSEKEEPING, 'lengths of answers', () => outputs.write(), false);
+  every(HOUSEKEEPING, 'queues of removed providers', () => workers.tidy(), false);
   every(SELDOM_WHILE_IDLE, 'trimming the log', () => trim(maxEntries), false);
 }

@@ -21,7 +21,7 @@ import type { Alert, AlertStore, Firing, Notice } from './alert-store.js';
 import type { Figures, Found } from './figures.js';
 import type { SendMail } from './send-mail.js';
 
-const LOOK_EVERY = whileIdle(5_000, 2_000);
+const LOOK_EVERY = whileIdle(6_000, 2_000);
 const FIGURES_EVERY_MS = 10_000;
 /** What is not seen for so long is over. A figure that goes up and down around a threshold is one firing. */
 const OVER_AFTER_MS = 120_000;

@@ -10,7 +10,6 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { type Batch, isFinal } from './batch-record.js';
 import { type BatchParts, BatchRun } from './batch-run.js';
 
-export const LOOK_FOR_BATCHES_EVERY_MS = 1_000;
 const RENEW_EVERY_MS = 3_000;
 /** The most batches of one process, because each has a few lines in memory. Others run elsewhere, or wait. */
 const MOST_RUNS = 8;

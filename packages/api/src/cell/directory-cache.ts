@@ -14,7 +14,7 @@ import type {
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 
 export const CONFIRM_EVERY_MS = 500;
-export const CONFIRM_WHILE_IDLE_MS = 1_000;
+export const CONFIRM_WHILE_IDLE_MS = 2_000;
 export const TRUSTED_MS = 1_500;
 const MAX_ENTRIES = 20_000;
 

@@ -9,7 +9,7 @@
 
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
-import { BLOCK_MS } from '@sluice/shared/redis/redis';
+import { blockMs } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
 /** How many replies are read at once. All of them are in memory together, and each may be large. */
@@ -50,10 +50,10 @@ export class Inbox {
         const asked = performance.now();
         const isDue = handled.length >= UNDELETED.most || bytes >= UNDELETED.bytes || asked >= deleteAt;
         const last = isDue ? undefined : handled.at(-1);
-        const blockMs = last ? Math.ceil(deleteAt - asked) : BLOCK_MS;
+        const waitMs = last ? Math.ceil(deleteAt - asked) : blockMs();
         const [deleted, streams] = await Promise.all([
           !last && handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
-          blocking.xread('COUNT', this.#batch, 'BLOCK', blockMs, 'STREAMS', this.#key, last ?? '0-0'),
+          blocking.xread('COUNT', this.#batch, 'BLOCK', waitMs, 'STREAMS', this.#key, last ?? '0-0'),
         ]);
         if (deleted === 'refused') throw new Error('what was read is still there');
         if (!last) [handled, bytes, deleteAt] = [[], 0, performance.now() + UNDELETED.ms];

@@ -8,7 +8,7 @@ import type { ControlNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
-export const WRITE_KEY_USE_EVERY_MS = 3_000;
+export const WRITE_KEY_USE_EVERY_MS = 4_000;
 
 const writeScript = loadScript<
   number,

@@ -11,7 +11,7 @@ import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Redis } from 'ioredis';
 import type { RegistryRefresh } from './registry-refresh.js';
 
-export const LOOK_EVERY_MS = 5_000;
+export const LOOK_EVERY_MS = 6_000;
 const RETRY_MS = 600_000;
 /** Longer than a refresh takes. */
 const LOCK_MS = 60_000;

@@ -25,7 +25,6 @@ import { TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js'
 
 import bullmq = require('bullmq');
 
-export const LOOK_FOR_EVENTS_EVERY_MS = 1_000;
 const QUEUE = 'webhooks';
 const AT_ONCE = 100;
 /** A workspace has no more deliveries (lua/add-delivery.lua). */

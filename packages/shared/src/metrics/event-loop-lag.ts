@@ -1,13 +1,13 @@
 /**
  * How late timers are. prom-client's own metrics of these names wake an idle process more often than everything else
- * together, and count the time between two looks as lag. These look ten times a second while the process works and once a
- * second while it does not, and say the lag alone.
+ * together, and count the time between two looks as lag. These look ten times a second while the process works and every two
+ * seconds while it does not, and say the lag alone.
  */
 import { createHistogram, performance } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 
 const LOOK_EVERY_MS = 100;
-const IDLE_LOOK_EVERY_MS = 1_000;
+const IDLE_LOOK_EVERY_MS = 2_000;
 /** A process that worked for less of the time between two looks is idle. */
 const IDLE_BELOW = 0.05;
 

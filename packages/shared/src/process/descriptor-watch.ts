@@ -8,7 +8,7 @@ import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** While not even half of them are open. */
-const CALM_LOOK_EVERY_MS = 5_000;
+const CALM_LOOK_EVERY_MS = 6_000;
 const CALM_BELOW = 0.5;
 /** The process reports a shortage above the first share, until the use falls below the second. */
 const SHORT_FROM = 0.9;

@@ -12,8 +12,6 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
 import type { Logger } from './logger.js';
 
-export const LOOK_EVERY_MS = 1_000;
-
 export interface Loaded {
   config: GatewayConfig;
   /** Provider → its key. The map is empty in an api process, which has no provider keys. */

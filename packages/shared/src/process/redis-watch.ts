@@ -17,7 +17,7 @@ import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 const START_MS = 10_000;
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 6_000;
 /** While something is wrong, so that the end of it is soon known. */
 const WORRIED_LOOK_EVERY_MS = 2_000;
 

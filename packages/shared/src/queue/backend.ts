@@ -5,7 +5,7 @@
  */
 import type { JobJson, MinimalJob, QueueBaseOptions, WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { BLOCK_MS } from '../redis/redis.js';
+import { BLOCK_MS, blockMs } from '../redis/redis.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { CHAT_JOB } from './job.js';
 import {
@@ -133,12 +133,12 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
    * wake (hand-over.lua) is kept for `moveToActive`.
    */
   override async waitForJob(seconds: number) {
-    for (let left = seconds; ; left -= this.maximumBlockTimeout) {
-      const timeout = Math.min(left, this.maximumBlockTimeout);
+    for (let left = seconds, timeout: number; ; left -= timeout) {
+      timeout = Math.min(left, blockMs() / 1000);
       const popped = await this.blocking?.bzpopmin(this.#ownKey, this.#markerKey, timeout);
       const woken = popped && (await this.#woken(popped));
       if (woken) return woken;
-      if (this.#closing || left <= this.maximumBlockTimeout) return null;
+      if (this.#closing || left <= timeout) return null;
     }
   }
 

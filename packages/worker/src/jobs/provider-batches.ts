@@ -16,7 +16,6 @@ import { GivenUp, NotNow, OutcomeUnknown, type StepEnd } from './provider-batch-
 import { ProviderBatchStep, type ProviderBatchStepParts } from './provider-batch-step.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
-export const LOOK_FOR_STEPS_EVERY_MS = 1_000;
 /** Each may have some megabytes of lines in memory. */
 const MOST_STEPS = 4;
 /** Those that other workers are at are among them. */
