@@ -58,23 +58,20 @@ export function takeJobs(
   );
 }
 
-async function runJob(parts: JobParts, provider: string, taken: TakenJob): Promise<JobResult> {
-  const { chat, clock, common, lists } = parts;
-  if (taken.name === MODELS_JOB) {
-    lists.answer(provider, taken.data as ModelsJob);
-    return undefined;
-  }
-  if (taken.name === TEST_JOB) {
-    await replyWithVerdict(parts, provider, taken.data as TestJob);
-    return undefined;
-  }
-  if (taken.name !== CHAT_JOB)
-    throw new bullmq.UnrecoverableError(`nobody here runs a job named ${taken.name}`);
+function runJob(parts: JobParts, provider: string, taken: TakenJob): Promise<JobResult> {
+  const { chat, clock, common } = parts;
+  if (taken.name !== CHAT_JOB) return runOther(parts, provider, taken);
   const job = taken.data as ChatJob;
   job.request = taken.request || job.request || '';
   // Redis had no room for the request, so the api has refused the caller. After the deadline the request may have expired.
-  if (job.request === '' && clock.now() < job.deadline) return undefined;
+  if (job.request === '' && clock.now() < job.deadline) return Promise.resolve(undefined);
   return common.runs.run(job, taken, (run) => chat.process(job, run));
+}
+
+async function runOther(parts: JobParts, provider: string, { name, data }: TakenJob): Promise<undefined> {
+  if (name === MODELS_JOB) parts.lists.answer(provider, data as ModelsJob);
+  else if (name === TEST_JOB) await replyWithVerdict(parts, provider, data as TestJob);
+  else throw new bullmq.UnrecoverableError(`nobody here runs a job named ${name}`);
 }
 
 async function replyWithVerdict(

@@ -188,25 +188,30 @@ export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQu
     }
   }
 
+  protected override callProcessJob(job: Job<unknown, JobResult>, token: string): Promise<JobResult> {
+    if (!isSpoken((job.data as Partial<ChatJob>).protocol))
+      return this.backend.leave(job as TakenJob & { id: string }).then(() => undefined);
+    return this.#mustBreathe()
+      ? this.#breathe().then(() => super.callProcessJob(job, token))
+      : super.callProcessJob(job, token);
+  }
+
   /**
    * A large request is translated without a pause. Several of them in one turn of the event loop would delay the renewal of
    * locks, so later jobs wait for the next turn.
    */
-  protected override async callProcessJob(job: Job<unknown, JobResult>, token: string) {
-    if (!isSpoken((job.data as Partial<ChatJob>).protocol)) {
-      const { id = '', lock } = job as TakenJob;
-      await this.backend.leave({ id, lock });
-      return undefined;
-    }
-    while (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > BREATHE_AFTER_MS)
-      await new Promise((resolve) => setImmediate(resolve));
-    if (this.#turnBegan === undefined) {
-      this.#turnBegan = performance.now();
-      setImmediate(() => {
-        this.#turnBegan = undefined;
-      });
-    }
-    return super.callProcessJob(job, token);
+  #mustBreathe(): boolean {
+    if (this.#turnBegan !== undefined) return performance.now() - this.#turnBegan > BREATHE_AFTER_MS;
+    this.#turnBegan = performance.now();
+    setImmediate(() => {
+      this.#turnBegan = undefined;
+    });
+    return false;
+  }
+
+  async #breathe(): Promise<void> {
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (this.#mustBreathe());
   }
 
   protected override createJob(json: JobJson): TakenJob {
@@ -214,7 +219,7 @@ export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQu
   }
 
   /** The chat processor records the spans of a job, so BullMQ's own are switched off. */
-  override async trace<T>(...[, , , callback]: Parameters<Worker['trace']>): Promise<T> {
-    return callback() as T;
+  override trace<T>(...[, , , callback]: Parameters<Worker['trace']>): Promise<T> {
+    return callback() as Promise<T>;
   }
 }

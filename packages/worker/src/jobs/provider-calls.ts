@@ -201,7 +201,8 @@ export class ProviderCalls {
       failure && !isCrowded && !isLimited
         ? await this.#otherKey(progress, failure, upstream.config, tierApart(request))
         : undefined;
-    if (result.response) await this.#closeDoubted(progress, upstream.config);
+    if (result.response && rate?.doubted !== undefined)
+      await this.#closeDoubted(progress, rate.doubted, upstream.config);
     // Where the limit is known, the others wait for it, and nobody has to be turned away.
     const isClosed = !isCrowded && !isLimited && learned !== 'new' && learned !== 'held';
     if (nextKey === undefined && failure?.coolDown && isClosed) {
@@ -331,10 +332,13 @@ export class ProviderCalls {
   }
 
   /** The request went well with another key. So the refusal was about the key. */
-  async #closeDoubted({ job, rate, token }: Progress, { maxCooldownMs }: ProviderConfig): Promise<void> {
-    if (rate?.doubted === undefined) return;
-    await this.#switchKey(job, token, rate.doubted, Math.min(REFUSED_KEY_MS, maxCooldownMs), 'refused');
-    rate.doubted = undefined;
+  async #closeDoubted(
+    { job, rate, token }: Progress,
+    doubted: string,
+    { maxCooldownMs }: ProviderConfig,
+  ): Promise<void> {
+    await this.#switchKey(job, token, doubted, Math.min(REFUSED_KEY_MS, maxCooldownMs), 'refused');
+    if (rate) rate.doubted = undefined;
   }
 
   /** '' also when Redis does not answer. */
