@@ -6,8 +6,8 @@ export interface Upstream extends Child {
 }
 
 /** The simulated provider as a process of its own (`latencyMs`: milliseconds, or a range of them), with everything off that costs it time. */
-export async function startUpstream(latencyMs: number | string): Promise<Upstream> {
-  const port = await freePort();
+export async function startUpstream(latencyMs: number | string, port?: number): Promise<Upstream> {
+  port ??= await freePort();
   const child = await startOwn('@sluice/simulator/main', {
     PORT: String(port),
     SIMULATOR_LATENCY_MS: String(latencyMs),

@@ -1,4 +1,5 @@
 /** What calls that take long cost, as real ones do: while they run, and by the memory they hold. */
+import { freePort } from '@sluice/cli/start/free-port';
 import type { Generator } from '../load/load.js';
 import { figure, table } from '../markdown.js';
 import { sum } from '../numbers.js';
@@ -6,6 +7,7 @@ import { cpuOf, residentOf } from '../process-cost.js';
 import { Progress, rest } from '../progress.js';
 import { startUpstream } from '../simulator.js';
 import { type Sluice, startSluice } from '../sluice.js';
+import { WARM_UP } from '../warm-up.js';
 import type { GrowthOptions } from './options.js';
 import type { StudyResult } from './study.js';
 
@@ -22,22 +24,28 @@ interface InFlight {
   perSecond: number;
   cpuUs: Record<string, number>;
   residentMb: Record<string, number>;
-  /** What each waiting caller adds to the memory of api and worker together, from the start of the processes on. */
+  /** What each waiting caller adds to the memory of api and worker together, after the warm-up. */
   callerKb: number;
   errors: number;
 }
 
 export async function studyInFlight(_options: GrowthOptions, generator: Generator): Promise<StudyResult> {
-  const progress = new Progress(CALLERS.length, CALLERS.length * (STEADY_AFTER_S + MEASURED_S + REST_S));
-  const upstream = await startUpstream(CALL_MS);
+  const seconds = WARM_UP.seconds + STEADY_AFTER_S + MEASURED_S + REST_S;
+  const progress = new Progress(CALLERS.length, CALLERS.length * seconds);
   const rows: InFlight[] = [];
   for (const callers of CALLERS) {
     progress.step(`in-flight: ${callers.toLocaleString('en')} calls at a time`);
-    const sluice = await startSluice({ upstreamUrl: upstream.url });
+    // With calls of ten seconds the processes would need an hour until they are warm.
+    const port = await freePort();
+    const quick = await startUpstream(0, port);
+    const sluice = await startSluice({ upstreamUrl: quick.url });
+    await generator.run({ urls: sluice.urls, callers: [sluice.caller], prompt: 'small', ...WARM_UP });
+    await quick.stop();
+    const slow = await startUpstream(CALL_MS, port);
     rows.push(await measureSteady(sluice, callers, generator));
     await sluice.stop();
+    await slow.stop();
   }
-  await upstream.stop();
   progress.end();
   return { name: 'in-flight', page: `### Calls of ten seconds\n\n${toTable(rows)}`, data: rows };
 }
