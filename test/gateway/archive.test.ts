@@ -34,6 +34,7 @@ import { sluiceOf } from '../helpers/sluice.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 import { leaveUnfinished, listFolder, makeOld } from '../helpers/unfinished-file.js';
 import { until } from '../helpers/until.js';
+import { withParent } from '../helpers/with-parent.js';
 
 const SCHEMA = schemaOf('test');
 const folder = mkdtempSync(join(tmpdir(), 'sluice-archive-'));
@@ -826,12 +827,15 @@ test.serial('an erased end user’s entries count once, however often they are i
 test.serial('a PostgreSQL whose starter was killed is taken over, and only then', async (t) => {
   const place = join(folder, 'abandoned');
   const module = import.meta.resolve('@sluice/cli/start/postgres-server');
+  const [program = '', ...args] = [...withParent('TERM'), process.execPath];
   const starter = spawn(
-    process.execPath,
+    program,
     [
+      ...args,
       '--input-type=module',
       '-e',
-      `import { startPostgres } from ${JSON.stringify(module)};
+      `process.on('SIGTERM', () => process.exit());
+       import { startPostgres } from ${JSON.stringify(module)};
        const server = await startPostgres(${JSON.stringify({ programs: findPostgres(), folder: place })});
        console.log(server.pid);
        setInterval(() => {}, 1000);`,
