@@ -61,7 +61,8 @@ async function leaveOffer(worker: ChatQueueBackend, cell: Cell): Promise<void> {
   const key = keysOf(cell);
   for (let i = 0; (await bench.redis.pexpire(key('idle'), LOCK_MS)) === 0; i++) {
     await cell.queue.addChat(jobFor(`first-${i}`));
-    await end(worker, await take(worker));
+    // What it knows of an empty queue holds for one take.
+    await end(worker, (await take(worker)) ?? (await take(worker)));
   }
   await bench.redis.del(key('marker'));
 }
