@@ -35,7 +35,7 @@ export async function studyInFlight(_options: GrowthOptions, generator: Generato
   const rows: InFlight[] = [];
   for (const callers of CALLERS) {
     progress.step(`in-flight: ${callers.toLocaleString('en')} calls at a time`);
-    // With calls of ten seconds the processes would need an hour until they are warm.
+    // Calls of ten seconds are too few to warm the processes up.
     const port = await freePort();
     const quick = await startUpstream(0, port);
     const sluice = await startSluice({ upstreamUrl: quick.url });

@@ -7,9 +7,9 @@
  * that read the entries. When that connection is lost, the entries are read again.
  */
 
+import { blockMs } from '@sluice/shared/process/repeat-every';
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
-import { blockMs } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
 /** How many replies are read at once. All of them are in memory together, and each may be large. */

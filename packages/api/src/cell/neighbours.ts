@@ -1,5 +1,5 @@
 /**
- * The processes of the cell, as this process last saw them: a chore looks once a second. Before the first look there is no
+ * The processes of the cell, as this process last saw them: a chore looks every second or two. Before the first look there is no
  * worker, and the protocol is the oldest.
  */
 import type { Presence, ProcessInfo } from '@sluice/shared/process/presence';

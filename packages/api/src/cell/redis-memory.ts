@@ -1,6 +1,6 @@
 /**
  * Keeps Redis from running full, because a full Redis cannot even hand out the jobs that would make room. Redis is asked
- * about once a second. In between, this process counts what it adds against its share of the room.
+ * every second or two. In between, this process counts what it adds against its share of the room.
  */
 import type { Redis } from 'ioredis';
 

@@ -17,7 +17,7 @@ export async function reloadProcesses(admin: AdminClient): Promise<string[] | un
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
     const { processes } = await admin.get<Status>('/status');
-    // Each says every second how it is.
+    // Each says every second or two how it is.
     const haveSpoken = processes.every(({ seen_at }) => Date.parse(seen_at) > since);
     if (haveSpoken || Date.now() > until)
       return processes.flatMap(({ role, host, pid, problems }) =>

@@ -10,7 +10,7 @@ import { hasReference } from './interpolate.js';
 import { completed, ONLY_KEY, type ProviderConfig, toProvider } from './provider.js';
 
 const NO_VARIABLES = 'must not name a variable of the environment; only gateway.yaml may';
-/** Every process reads all added providers once a second. */
+/** Every process reads all added providers every second or two. */
 const MOST_CHARACTERS = 32_768;
 const ELSEWHERE = 'needs gateway.yaml: only there a provider may fetch a token or sign its calls';
 

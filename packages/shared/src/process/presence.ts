@@ -1,4 +1,4 @@
-/** Knows which api and worker processes are alive. Each announces itself every second, and is forgotten when it stops. */
+/** Knows which api and worker processes are alive. Each announces itself every second or two, and is forgotten when it stops. */
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { BLOCK_MS } from '../redis/redis.js';
 
 export interface RepeatedTask {
   stop(): void;
@@ -42,8 +43,7 @@ export function repeatEvery(period: Period, work: () => Promise<unknown>): Repea
   const schedule = () => {
     if (stopped) return;
     const ms = typeof period === 'number' ? period : period();
-    const left = Math.ceil(ms - (performance.now() % ms));
-    timer = setTimeout(run, left < ms / 2 ? left + ms : left);
+    timer = setTimeout(run, untilTick(ms, ms / 2));
   };
   const run = () => {
     work().then(schedule, schedule);
@@ -55,4 +55,14 @@ export function repeatEvery(period: Period, work: () => Promise<unknown>): Repea
       clearTimeout(timer);
     },
   };
+}
+
+/** How long a command may block: about `BLOCK_MS`, and until a tick in which the process is awake for its chores. */
+export function blockMs(): number {
+  return untilTick(BLOCK_MS, BLOCK_MS / 4);
+}
+
+function untilTick(periodMs: number, leastMs: number): number {
+  const left = Math.ceil(periodMs - (performance.now() % periodMs));
+  return left < leastMs ? left + periodMs : left;
 }

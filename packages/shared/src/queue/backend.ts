@@ -5,7 +5,8 @@
  */
 import type { JobJson, MinimalJob, QueueBaseOptions, WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { BLOCK_MS, blockMs } from '../redis/redis.js';
+import { blockMs } from '../process/repeat-every.js';
+import { BLOCK_MS } from '../redis/redis.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { CHAT_JOB } from './job.js';
 import {

@@ -2,7 +2,7 @@
  * How long the answers of a route usually are. A budget in `expected` mode reserves by this, because the most that a call may
  * write is far more than what it does.
  *
- * Workers count the lengths of answers in memory and add them to Redis once a second, and api processes read them again every
+ * Workers count the lengths of answers in memory and add them to Redis every second or two, and api processes read them again every
  * few seconds. So no request waits for this. Only requests of workspaces with such a budget are counted.
  */
 import type { Redis } from 'ioredis';

@@ -13,14 +13,6 @@ const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 
 /** How long a command may block. One that blocks as long as `socketTimeout` would never get its reply. */
 export const BLOCK_MS = 2_000;
-/** A command that ends sooner costs a wake of its own. */
-const LEAST_BLOCK_MS = 500;
-
-/** The same, until a moment in which an idle process is awake for its chores (repeat-every.ts). */
-export function blockMs(): number {
-  const left = Math.ceil(BLOCK_MS - (performance.now() % BLOCK_MS));
-  return left < LEAST_BLOCK_MS ? left + BLOCK_MS : left;
-}
 
 const SILENCE_MS = 5_000;
 let silenceMs = SILENCE_MS;

@@ -40,7 +40,7 @@ export class LiveRegistry {
     });
   }
 
-  /** To be called about once a second. Writes the shipped registry to Redis if Redis has none or an older one. */
+  /** To be called every second or two. Writes the shipped registry to Redis if Redis has none or an older one. */
   async refresh(): Promise<void> {
     const revision = await this.store.revision();
     if (revision === 0) return this.#ship(0);

@@ -191,27 +191,27 @@ export class ChatWorker extends bullmq.Worker<unknown, JobResult, string, ChatQu
   protected override callProcessJob(job: Job<unknown, JobResult>, token: string): Promise<JobResult> {
     if (!isSpoken((job.data as Partial<ChatJob>).protocol))
       return this.backend.leave(job as TakenJob & { id: string }).then(() => undefined);
-    return this.#mustBreathe()
-      ? this.#breathe().then(() => super.callProcessJob(job, token))
-      : super.callProcessJob(job, token);
+    return this.#beginsNow()
+      ? super.callProcessJob(job, token)
+      : this.#turn().then(() => super.callProcessJob(job, token));
   }
 
   /**
    * A large request is translated without a pause. Several of them in one turn of the event loop would delay the renewal of
    * locks, so later jobs wait for the next turn.
    */
-  #mustBreathe(): boolean {
-    if (this.#turnBegan !== undefined) return performance.now() - this.#turnBegan > BREATHE_AFTER_MS;
+  #beginsNow(): boolean {
+    if (this.#turnBegan !== undefined) return performance.now() - this.#turnBegan <= BREATHE_AFTER_MS;
     this.#turnBegan = performance.now();
     setImmediate(() => {
       this.#turnBegan = undefined;
     });
-    return false;
+    return true;
   }
 
-  async #breathe(): Promise<void> {
+  async #turn(): Promise<void> {
     do await new Promise((resolve) => setImmediate(resolve));
-    while (this.#mustBreathe());
+    while (!this.#beginsNow());
   }
 
   protected override createJob(json: JobJson): TakenJob {
