@@ -19,12 +19,13 @@ test.before(async () => {
     workers: 1,
     providers: {
       openai: { circuit_failures: 0, max_wait_ms: 60_000 },
-      fragile: { kind: 'openai', base_url: fragile.baseUrl, circuit_failures: 0 },
+      fragile: { kind: 'openai', base_url: fragile.baseUrl, circuit_failures: 0, max_wait_ms: 60_000 },
       cerebras: {
         kind: 'openai',
         base_url: '${OPENAI_BASE_URL}',
         api_key: '${OPENAI_API_KEY}',
         prices: 'cerebras',
+        max_wait_ms: 60_000,
       },
     },
     workspaces: {
