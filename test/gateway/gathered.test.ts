@@ -289,6 +289,22 @@ test.serial(
   },
 );
 
+test.serial(
+  'requests that are all due at once, because no worker ran for a while, still go together',
+  async (t) => {
+    const { names, redis } = gateway;
+    const delayed = names.queueKey('openai', 'delayed');
+    const ids = await sendTogether(['due at once', 'due at once, too', 'due at once as well']);
+    await until('they wait for others', async () => (await redis.zcard(delayed)) === ids.length);
+    const admin = adminOf(gateway);
+    await admin('POST', '/queues/openai/pause');
+    for (const id of ids) await redis.zadd(delayed, 'XX', '1', `${id.slice(4)}-0`);
+    await admin('POST', '/queues/openai/resume');
+    for (const id of ids) t.is((await entryOf(id)).plan?.via, 'provider_batch');
+    t.is(linesWith('due at once').length, 1);
+  },
+);
+
 test.serial('the provider is told to stop a batch that no request waits for', async (t) => {
   holdSlowLines();
   const ids = await sendTogether(['slow to nobody', 'slow to nobody else']);

@@ -1152,6 +1152,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
+    test: 'gateway/gathered',
+    file: 'packages/shared/src/queue/lua/collect-part.lua',
+    from: 'isOneTaken = true',
+    to: "redis.call('ZREM', gatherKey, other)",
+  },
+  {
     test: 'gateway/leases',
     file: 'packages/shared/src/limits/lua/divide.lua',
     from: 'state.granted, state.held = granted, math.max(state.held, granted)',

@@ -338,8 +338,11 @@ export class ChatQueue {
     return { limit, isInUse: isInUse === 1 };
   }
 
-  /** Makes a part of this job and those that were gathered with it. Returns how many they are; -1: this run has lost the job. */
-  collect(job: ChatJob, lock: string, group: string, part: HandedPart): Promise<number> {
+  /**
+   * Makes a part of this job and those that were gathered with it. Returns how many they are. 1: others were taken at the same
+   * time, and this one waits for them until then. 0: there is no other one. -1: this run has lost the job.
+   */
+  collect(job: ChatJob, lock: string, group: string, part: HandedPart, again: number): Promise<number> {
     const { names } = this.parts;
     return collectPartScript(
       this.redis,
@@ -354,6 +357,7 @@ export class ChatQueue {
         ...{ jobId: jobIdOf(job), token: lock, group, part: part.id, record: JSON.stringify(part) },
         ...{ due: Math.ceil(part.created), most: MOST_GATHERED, mostBytes: MOST_GATHERED_BYTES },
         keptMs: GATHERED_LINES_MS,
+        again: Math.round(again),
       },
     );
   }

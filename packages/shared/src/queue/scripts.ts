@@ -217,6 +217,7 @@ export const collectPartScript = load<
     most: number;
     mostBytes: number;
     keptMs: number;
+    again: number;
   }
 >('collect-part');
 export const waitsInPartScript = load<

@@ -290,15 +290,16 @@ export class ChatProcessor {
     const { job } = progress;
     const now = clock.now();
     const group = groupOf(job);
+    // Those of a group come back at different times.
+    const longer = gatherMs() * (1 + Math.random());
     if (plan.gatherUntil === undefined) {
       plan.gatherUntil = now + gatherMs();
       job.queuedAt = plan.gatherUntil;
-      const gather = { group, longer: gatherMs() * (1 + Math.random()) };
-      if (!(await queue.postpone(job, run.token, plan.gatherUntil, usedBy(progress), gather)))
+      if (!(await queue.postpone(job, run.token, plan.gatherUntil, usedBy(progress), { group, longer })))
         throw new LockLost();
       return;
     }
-    const count = await queue.collect(job, run.token, group, toPart(job, now));
+    const count = await queue.collect(job, run.token, group, toPart(job, now), now + longer);
     if (count < 0) throw new LockLost();
     if (count > 0) return;
     plan.withoutBatch = true;

@@ -7,6 +7,7 @@
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
 -- INCLUDE: parts/hold.lua
+-- INCLUDE: parts/leave-worker.lua
 -- KEYS: queue
 -- ARGV: jobId, token, again, data, plan, used, group?, longer?
 
@@ -17,10 +18,7 @@ local COMES_BACK_WITHIN_MS = 60000
 
 local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
-release(queue, jobId, used == '' and 'none' or used)
-unlist(queue, jobId)
-redis.call('DEL', jobKey .. ':lock')
-redis.call('HDEL', jobKey, 'processedOn', 'start', 'ats', 'stc')
+leaveWorker(queue, jobId, used == '' and 'none' or used)
 redis.call('HSET', jobKey, 'data', data, 'plan', plan)
 hold(queue, jobId, plan)
 if group then
