@@ -28,59 +28,77 @@ export function loadScript<
 >(module: string, name: string, constants: Constants = {}) {
   const file = `lua/${name}.lua`;
   const lua = readLua(new URL(file, module.replace(/\/dist\/(?!.*\/dist\/)/, '/src/')), constants);
-  const run = createScript<Result>(file, lua.text);
-  const listKeys = createLister<string>(file, lua.keys);
-  const listArgs = createLister<Argument>(file, lua.args);
+  const send = createGuardedSender<Result>(file, lua.text);
+  const encodeKeys = createEncoder<string>(file, lua.keys);
+  const encodeArgs = createEncoder<Argument>(file, lua.args);
   return (redis: Redis, keys: Keys, args: Args): Promise<Result> =>
-    run(redis, listKeys(keys), listArgs(args));
+    send(redis, encodeKeys(keys), encodeArgs(args));
+}
+
+/** Keys or arguments in Redis' protocol, and how many they are. */
+interface Encoded {
+  count: number;
+  text: string;
 }
 
 /**
- * Returns a function that lists values in the order of their names. A part of it is compiled, because a name that stands in the
- * code is read ten times faster than one in a variable, and a settlement has forty.
+ * Returns a function that encodes values in the order of their names. A part of it is compiled, because a name that stands in
+ * the code is read ten times faster than one in a variable, and a settlement has forty.
  */
-function createLister<Value>(file: string, names: readonly Name[]) {
-  const code = `return [${names.map(({ name }) => `values.${name}`).join(', ')}]`;
-  const pick = new Function('values', code) as (values: Values<Value>) => Values<Value>[string][];
-  return (values: Values<Value>): Value[] => {
-    const list: Value[] = [];
-    const picked = pick(values);
-    let isOver = false;
-    for (let i = 0; i < picked.length; i++) {
-      const value = picked[i];
-      if (value === undefined) {
-        const { name = '', isOptional } = names[i] ?? {};
-        if (!isOptional || !(name in values)) throw new TypeError(`${file} gets no ${name}`);
-        isOver = true;
-      } else if (Array.isArray(value)) {
-        for (const each of value) list.push(each);
-      } else {
-        if (isOver) throw new TypeError(`${file} gets ${names[i]?.name} without the one before`);
-        list.push(value as Value);
-      }
+function createEncoder<Value extends Argument>(file: string, names: readonly Name[]) {
+  let count = 0;
+  let isOver = false;
+  const encodeNext = (value: Values<Value>[string], i: number, values: Values<Value>): string => {
+    if (value === undefined) {
+      const { name, isOptional } = names[i] as Name;
+      if (!isOptional || !(name in values)) throw new TypeError(`${file} gets no ${name}`);
+      isOver = true;
+      return '';
     }
-    return list;
+    if (typeof value === 'object') {
+      count += value.length;
+      return encode(value);
+    }
+    if (isOver) throw new TypeError(`${file} gets ${names[i]?.name} without the one before`);
+    count++;
+    return encodeOne(value as Value);
+  };
+  const code = names.map(({ name }, i) => `encodeNext(values.${name}, ${i}, values)`).join(' + ');
+  const encodeAll = new Function('encodeNext', `return (values) => ${code || "''"}`)(encodeNext);
+  return (values: Values<Value>): Encoded => {
+    count = 0;
+    isOver = false;
+    const text: string = encodeAll(values);
+    return { count, text };
   };
 }
 
 const SHEBANG = /^(?:#!.*\n)?/;
+
+/** The same with keys and arguments that have no names. */
+export function createScript<Result>(name: string, lua: string) {
+  const send = createGuardedSender<Result>(name, lua);
+  const list = (values: readonly Argument[]): Encoded => ({ count: values.length, text: encode(values) });
+  return (redis: Redis, keys: readonly string[], args: readonly Argument[]): Promise<Result> =>
+    send(redis, list(keys), list(args));
+}
+
+function createGuardedSender<Result>(name: string, lua: string) {
+  const plain = createSender<Result>(name, lua);
+  let guarded: typeof plain | undefined;
+  return (redis: Redis, keys: Encoded, args: Encoded): Promise<Result> => {
+    const guard = guardOf(redis);
+    if (guard === undefined) return plain(redis, keys, args);
+    guarded ??= createSender(name, lua.replace(SHEBANG, '$&table.remove(KEYS, 1)\n'));
+    return guarded(redis, { count: keys.count + 1, text: encodeOne(guard) + keys.text }, args);
+  };
+}
 
 /**
  * A Lua script as a function. Redis gets the text once for each connection, and then its digest. ioredis has this too
  * (`defineCommand`), but handles each argument several times, and every request passes here three times. Errors of ioredis
  * have the name.
  */
-export function createScript<Result>(name: string, lua: string) {
-  const plain = createSender<Result>(name, lua);
-  let guarded: typeof plain | undefined;
-  return (redis: Redis, keys: readonly string[], args: readonly Argument[]): Promise<Result> => {
-    const guard = guardOf(redis);
-    if (guard === undefined) return plain(redis, keys, args);
-    guarded ??= createSender(name, lua.replace(SHEBANG, '$&table.remove(KEYS, 1)\n'));
-    return guarded(redis, [guard, ...keys], args);
-  };
-}
-
 function createSender<Result>(name: string, lua: string) {
   const digest = createHash('sha1').update(lua).digest('hex');
   const knowing = new WeakSet<Socket>();
@@ -97,15 +115,15 @@ function createSender<Result>(name: string, lua: string) {
     override toWritable(socket: object): string {
       const isKnown = knowing.has(socket as Socket);
       if (!isKnown) knowing.add(socket as Socket);
-      return `*${this.count}\r\n${isKnown ? byDigest : byText}${this.rest}`;
+      return `*${this.count}${isKnown ? byDigest : byText}${this.rest}`;
     }
   }
   const byDigest = encode(['EVALSHA', digest]);
   const byText = encode(['EVAL', lua]);
 
-  return (redis: Redis, keys: readonly string[], args: readonly Argument[]): Promise<Result> => {
-    const parts = 3 + keys.length + args.length;
-    const rest = encodeOne(keys.length) + encode(keys) + encode(args);
+  return (redis: Redis, keys: Encoded, args: Encoded): Promise<Result> => {
+    const parts = 3 + keys.count + args.count;
+    const rest = `${encodeOne(keys.count)}${keys.text}${args.text}\r\n`;
     const send = () => redis.sendCommand(new ScriptCommand(parts, rest)) as Promise<Result>;
     return send().catch((error: Error) => {
       // Somebody has emptied Redis' list of scripts.
@@ -122,8 +140,16 @@ function encode(values: readonly Argument[]): string {
   return text;
 }
 
-/** One argument in Redis' protocol. */
+/** The end of what stands before an argument of so many bytes, and its length. */
+const HEADS = Array.from({ length: 1_024 }, (_, bytes) => headOf(bytes));
+
+function headOf(bytes: number): string {
+  return `\r\n$${bytes}\r\n`;
+}
+
+/** One argument in Redis' protocol. What comes after it ends its line. */
 function encodeOne(value: Argument): string {
-  const text = String(value);
-  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+  const text = typeof value === 'string' ? value : String(value);
+  const bytes = Buffer.byteLength(text);
+  return (HEADS[bytes] ?? headOf(bytes)) + text;
 }
