@@ -3,8 +3,8 @@
  * flight. Exits with 1 when something does not hold, and with 2 when this machine has no engine.
  */
 import { parseArgs } from 'node:util';
-import { freePort } from '@sluice/cli/start/free-port';
 import { figureList } from '../helpers/figure-list.js';
+import { ownPort } from '../helpers/own-port.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { Stack, whatIsMissing } from './stack.js';
 import { tryEverything } from './try-everything.js';
@@ -31,13 +31,13 @@ if (values.help) {
 } else {
   const save = figuresSaver('containers', values.save);
   const stack = new Stack({
-    PORT: await freePort(),
-    TLS_PORT: await freePort(),
-    ADMIN_PORT: await freePort(),
-    PROMETHEUS_PORT: await freePort(),
-    ALERTMANAGER_PORT: await freePort(),
-    ALERTS_PORT: await freePort(),
-    GRAFANA_PORT: await freePort(),
+    PORT: await ownPort(),
+    TLS_PORT: await ownPort(),
+    ADMIN_PORT: await ownPort(),
+    PROMETHEUS_PORT: await ownPort(),
+    ALERTMANAGER_PORT: await ownPort(),
+    ALERTS_PORT: await ownPort(),
+    GRAFANA_PORT: await ownPort(),
   });
   const rows: [what: string, seen: string][] = [];
   let failures = 0;

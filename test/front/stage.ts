@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/start/free-port';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
+import { ownPort } from '../helpers/own-port.js';
 import { startCaddy, startOauth2Proxy } from './programs.js';
 
 /** Long enough for a balancer that looks every second. */
@@ -30,7 +30,7 @@ export interface Stage {
 
 export async function setStage(slowModel: string, slowMs: number): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-front-'));
-  const [tlsPort, proxyPort, providerPort, secondApi] = await Promise.all([0, 0, 0, 0].map(() => freePort()));
+  const [tlsPort, proxyPort, providerPort, secondApi] = await Promise.all([0, 0, 0, 0].map(() => ownPort()));
   const consoleUrl = `https://${CONSOLE_HOST}:${tlsPort}`;
   const callback = `${consoleUrl}/oauth2/callback`;
   const gateway = await startRealGateway({

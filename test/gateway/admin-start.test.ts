@@ -1,9 +1,9 @@
 /** Where the admin listener is, and where it is not. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/start/free-port';
 import { makeFolder, run, start } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 
 const ask = async (url: string, token: string) =>
   (await fetch(`${url}/workspaces`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -43,7 +43,7 @@ for (const [what, value] of [
   test(`an api process refuses a ${what} ADMIN_TOKEN, and does not show it`, async (t) => {
     const gateway = await run(t, {
       command: [process.execPath, 'packages/api/dist/main.js'],
-      env: { ADMIN_TOKEN: value, REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
+      env: { ADMIN_TOKEN: value, REDIS_URL: `redis://127.0.0.1:${await ownPort()}` },
     });
     t.is((await gateway.ended).code, 1);
     t.regex(

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { freePort } from '@sluice/cli/start/free-port';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 import { type Sluice, sluiceOf, spawnSluice } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 
@@ -17,7 +17,7 @@ let sluice: Sluice;
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'));
 test.before(async () => {
   // A later process listens there again, so the system must not give it to another one meanwhile.
-  gateway = await startGateway({ env: { ADMIN_PORT: String(await freePort()) } });
+  gateway = await startGateway({ env: { ADMIN_PORT: String(await ownPort()) } });
   sluice = sluiceOf(gateway);
 });
 test.after.always(async () => {

@@ -1,10 +1,11 @@
 /** api and worker, each on its own: what `npm run api` and `npm run worker` run. */
-import { freePort } from '@sluice/cli/start/free-port';
+
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import type { ExecutionContext } from 'ava';
 import { makeFolder, until } from '../helpers/all-in-one.js';
 import { launch } from '../helpers/launch.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 import { startTestRedis } from '../helpers/test-redis.js';
 
 const statusOf = (url: string) =>
@@ -51,7 +52,7 @@ for (const role of ['api', 'worker'] as const) {
   });
 
   test(`the ${role} does not wait for ever for a Redis that is not there`, async (t) => {
-    const { ended, output } = await launch(t, role, { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    const { ended, output } = await launch(t, role, { REDIS_URL: `redis://127.0.0.1:${await ownPort()}` });
     t.is(await ended, 1);
     t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis did not answer within .*ECONNREFUSED`));
   });

@@ -9,7 +9,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { freePort } from '@sluice/cli/start/free-port';
 import { type RepeatedTask, repeatEvery } from '@sluice/shared/process/repeat-every';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { Redis } from 'ioredis';
@@ -18,6 +17,7 @@ import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { BrowserLike } from '../helpers/browser-like.js';
 import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 import { withParent } from '../helpers/with-parent.js';
@@ -391,7 +391,7 @@ test.serial('a worker cannot touch keys and routes, and an api cannot issue keys
 test('what was written is there after a restart of Redis with these users, and nobody else gets in', async (t) => {
   const file = join(folder, 'shipped.acl');
   writeFileSync(file, `${lines.join('\n')}\n`);
-  const port = await freePort();
+  const port = await ownPort();
   const start = async () => {
     const options = [
       '--port',

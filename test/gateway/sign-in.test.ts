@@ -1,11 +1,11 @@
 /** Signing in to the console without a page: sessions, sign-in links, who may not, and the view of the queues behind it. */
 import { digestOf } from '@sluice/admin/access/secrets';
 import { IDLE_MS, SESSION_MS } from '@sluice/admin/access/sessions';
-import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { BrowserLike } from '../helpers/browser-like.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 import { until } from '../helpers/until.js';
 
 const COOKIE = 'sluice-session';
@@ -16,7 +16,7 @@ let admin: CallAdmin;
 test.before(async () => {
   // A later process listens there again, so the system must not give it to another one meanwhile.
   gateway = await startGateway({
-    env: { ADMIN_PORT: String(await freePort()) },
+    env: { ADMIN_PORT: String(await ownPort()) },
     // A request waits while its queue is paused and looked at.
     providers: { openai: { max_wait_ms: 280_000 } },
   });

@@ -1,7 +1,6 @@
 /** People who sign in elsewhere: by OpenID Connect at a real provider, in a real browser, and at a proxy in front. */
 import { request } from 'node:http';
 import { REDIS } from '@sluice/cli/start/find-redis';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
@@ -14,6 +13,7 @@ import {
   type OpenIdProvider,
   startOpenIdProvider,
 } from '../helpers/openid-provider.js';
+import { ownPort } from '../helpers/own-port.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
 
@@ -29,7 +29,7 @@ let browser: Browser;
 let admin: CallAdmin;
 
 test.before(async () => {
-  const [adminPort, providerPort] = [await freePort(), await freePort()];
+  const [adminPort, providerPort] = [await ownPort(), await ownPort()];
   const console = `http://127.0.0.1:${adminPort}`;
   const access = {
     console_url: console,

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { ExecutionContext } from 'ava';
 import { makeFolder, occupyPort, type Run, type RunOptions, run } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 
 async function refused(t: ExecutionContext, options: RunOptions, code = 1): Promise<Run> {
   const gateway = await run(t, options);
@@ -61,7 +61,7 @@ test('an address that is not of this machine, or of no machine, is refused in wo
 });
 
 test('one port for callers and console is refused before anything starts', async (t) => {
-  const port = String(await freePort());
+  const port = String(await ownPort());
   const gateway = await refused(t, { env: { PORT: port, ADMIN_PORT: port } });
   t.is(
     gateway.output(),
@@ -125,7 +125,7 @@ test('a malformed GATEWAY_KEY is refused without being shown', async (t) => {
 });
 
 test('a Redis that cannot be reached is reported after a bounded wait', async (t) => {
-  const port = await freePort();
+  const port = await ownPort();
   const gateway = await refused(t, { env: { REDIS_URL: `redis://:secret@127.0.0.1:${port}` } });
   t.regex(
     gateway.output(),

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '@sluice/cli/start/free-port';
+import { ownPort } from './own-port.js';
 import { withParent } from './with-parent.js';
 
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
@@ -49,7 +49,7 @@ export function makeFolder(t: Cleaner): string {
 /** Ports that follow one another are not needed: the second api and worker take the next free one. */
 export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
   const folder = options.folder ?? makeFolder(t);
-  const port = await freePort();
+  const port = await ownPort();
   const mark = `run-${randomUUID()}`;
   const command = options.command ?? [process.execPath, 'packages/cli/dist/start.js'];
   const [program = '', ...args] = [...withParent('TERM'), ...command, '--data', folder];
@@ -59,8 +59,8 @@ export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
       PORT: String(port),
-      METRICS_PORT: String(await freePort()),
-      ADMIN_PORT: String(await freePort()),
+      METRICS_PORT: String(await ownPort()),
+      ADMIN_PORT: String(await ownPort()),
       TEST_RUN: mark,
       ...options.env,
     },

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCluster, type Node, nodeOptions } from '@sluice/bench/shards/make-cluster';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { ownPort } from './own-port.js';
 import { startTestRedis } from './test-redis.js';
 import { until } from './until.js';
 
@@ -44,7 +44,7 @@ export interface ClusterNode extends Node {
 export async function startCluster({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
   const start = async (_: unknown, i: number): Promise<ClusterNode> => {
-    const port = await freePort();
+    const port = await ownPort();
     const server = await startTestRedis({
       folder: join(folder, String(i)),
       port,

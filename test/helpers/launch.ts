@@ -1,9 +1,9 @@
 /** An api or a worker as a process of its own, started as `npm run api` and `npm run worker` start it. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { ExecutionContext } from 'ava';
 import { REPOSITORY } from './all-in-one.js';
+import { ownPort } from './own-port.js';
 import { spawnWithParent } from './with-parent.js';
 
 export interface Launched {
@@ -18,7 +18,7 @@ export async function launch(
   role: 'api' | 'worker',
   env: Record<string, string> = {},
 ): Promise<Launched> {
-  const port = String(await freePort());
+  const port = String(await ownPort());
   const child = spawnWithParent([process.execPath, `packages/${role}/dist/main.js`], {
     cwd: REPOSITORY,
     env: {

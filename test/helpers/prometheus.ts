@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '@sluice/cli/start/free-port';
 import { parse, stringify } from 'yaml';
+import { ownPort } from './own-port.js';
 import { PROMETHEUS, programOf } from './tools.js';
 import { until } from './until.js';
 import { spawnWithParent } from './with-parent.js';
@@ -45,7 +45,7 @@ export async function startPrometheus(
   };
   retarget();
   writeFileSync(join(folder, 'prometheus.yml'), stringify(config));
-  const port = await freePort();
+  const port = await ownPort();
   const url = `http://127.0.0.1:${port}`;
   const child: ChildProcess = spawnWithParent(
     [

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { ownPort } from './own-port.js';
 import { startTestRedis } from './test-redis.js';
 import { until } from './until.js';
 import { spawnWithParent } from './with-parent.js';
@@ -29,7 +29,7 @@ export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
     folder: join(folder, 'replica'),
     extra: ['--replicaof', `127.0.0.1 ${primaryPort}`],
   });
-  const port = await freePort();
+  const port = await ownPort();
   const config = join(folder, 'sentinel.conf');
   // A primary that the machine stops for a few seconds is not taken for dead.
   writeFileSync(

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { type RedisServer, type RedisServerOptions, startRedis } from '@sluice/cli/start/redis-server';
 import type { Redis } from 'ioredis';
+import { ownPort } from './own-port.js';
 import { withParent } from './with-parent.js';
-
-const STARTS = 5;
 
 /** The Redis of this machine as a server of this process alone: it ends with it. */
 export async function startTestRedis({
@@ -14,14 +13,8 @@ export async function startTestRedis({
   ...options
 }: Omit<RedisServerOptions, 'program'>): Promise<RedisServer> {
   const program = findOrInstallRedis(() => {});
-  for (let left = STARTS; ; left--)
-    try {
-      return await startRedis({ ...options, program, wrapper: [...withParent(), ...wrapper] });
-    } catch (error) {
-      // A port that was free, or that of a Cluster's bus, which is 10,000 higher, is somebody else's by now.
-      const isTaken = options.port === undefined && String(error).includes('Address already in use');
-      if (!isTaken || left === 1) throw error;
-    }
+  const port = options.port ?? (await ownPort());
+  return startRedis({ ...options, port, program, wrapper: [...withParent(), ...wrapper] });
 }
 
 /** The variable in which the runner tells the tests the address of the Redis that they share. */

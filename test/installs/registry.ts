@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/start/free-port';
 import { parse, stringify } from 'yaml';
 import { REPOSITORY } from '../helpers/all-in-one.js';
+import { ownPort } from '../helpers/own-port.js';
 import { spawnWithParent } from '../helpers/with-parent.js';
 import { bringRegistry, bringTools } from './tools.js';
 
@@ -29,7 +29,7 @@ export async function startRegistry(folder: string, node: string): Promise<Regis
       log: { type: 'stdout', level: 'fatal' },
     }),
   );
-  const url = `http://127.0.0.1:${await freePort()}`;
+  const url = `http://127.0.0.1:${await ownPort()}`;
   const { node: program } = await bringTools(node);
   const registry = spawnWithParent([program, await bringRegistry(), '--config', config, '--listen', url], {
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { MailServer } from '../helpers/mail-server.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
+import { ownPort } from '../helpers/own-port.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 import { startUpstream, type Upstream } from './upstream.js';
 
@@ -29,7 +29,7 @@ export interface World {
 /** `archive`: with a PostgreSQL that keeps the log. */
 export async function startWorld({ archive = false } = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tasks-'));
-  const [adminPort, providerPort] = [await freePort(), await freePort()];
+  const [adminPort, providerPort] = [await ownPort(), await ownPort()];
   const console = `http://127.0.0.1:${adminPort}`;
   const upstream = await startUpstream();
   const mail = await MailServer.start({ plain: true });

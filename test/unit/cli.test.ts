@@ -20,9 +20,9 @@ import { workersFor } from '@sluice/cli/commands/processes';
 import { duration, fromNow, moment } from '@sluice/cli/output/format';
 import { createStyle } from '@sluice/cli/output/style';
 import { table } from '@sluice/cli/output/table';
-import { freePort } from '@sluice/cli/start/free-port';
 import { loadConfig, parseConfig } from '@sluice/shared/config/config';
 import test, { type ExecutionContext } from 'ava';
+import { ownPort } from '../helpers/own-port.js';
 import { BIN, sluice } from '../helpers/sluice.js';
 import { skipAll } from '../helpers/test-needing.js';
 
@@ -61,7 +61,7 @@ test('every example of the help is a command line that is understood', async (t)
   const help = commandsOf(createReferenceProgram()).map(helpOf).join('\n');
   const lines = [...help.matchAll(/^ {2}\$ sluice (.*)$/gm)].map(([, line]) => line ?? '');
   t.true(lines.length > 40);
-  const port = await freePort();
+  const port = await ownPort();
   for (const line of new Set(lines)) {
     // What follows `>` is the shell's.
     const args = [...line.replace(/ > .*/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
@@ -316,7 +316,7 @@ test('check says of a provider that it does not know why it cannot know whether 
     /provider: must be one of openai, anthropic; did you mean openai\?\. Or it is a provider that/,
   );
   t.regex(without.err, /that is not known here, because there is no admin token/);
-  const url = `http://127.0.0.1:${await freePort()}`;
+  const url = `http://127.0.0.1:${await ownPort()}`;
   const away = await sluice('check --json', { directory, env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' } });
   const [first, second] = away.json().mistakes.map(({ message }: { message: string }) => message);
   t.regex(`${first} ${second}`, /not known here, because cannot reach the admin api at \S+ \(ECONNREFUSED\)/);
@@ -337,7 +337,7 @@ test('check needs a file, and a well-formed key in the environment', async (t) =
 });
 
 test('a gateway that is not there is a line that says where it was looked for and what to do', async (t) => {
-  const url = `http://127.0.0.1:${await freePort()}`;
+  const url = `http://127.0.0.1:${await ownPort()}`;
   const { code, out, err } = await sluice('workspaces list', {
     env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' },
   });
@@ -475,7 +475,7 @@ test('check suggests the model that was probably meant, and says that a file is 
 });
 
 test('with --json an error is one JSON object on stderr', async (t) => {
-  const url = `http://127.0.0.1:${await freePort()}`;
+  const url = `http://127.0.0.1:${await ownPort()}`;
   const env = { ADMIN_URL: url, ADMIN_TOKEN: 'token' };
   for (const [args, status, code] of [
     ['status --json', 1, 'failed'],

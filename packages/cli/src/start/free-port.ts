@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 const FIRST = 12_000;
-const LAST = 32_000;
+export const LAST = 22_000;
 const ROOM = 5;
 let next = FIRST + randomInt((LAST - FIRST) / ROOM) * ROOM;
 
@@ -25,7 +25,7 @@ export async function freePort(preferred = 0, host = '127.0.0.1'): Promise<numbe
   throw new Error(`no free port from ${preferred} on`);
 }
 
-async function isFree(port: number, host: string): Promise<boolean> {
+export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   const server = createServer();
   const free = await new Promise<boolean>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
