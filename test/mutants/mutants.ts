@@ -475,13 +475,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/admit.lua',
     from: 'reserve(jobKey, plan, now + early)',
     to: 'reserve(jobKey, plan, now)',
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/release.lua',
     from: 'math.min(really.at, now)',
     to: 'now',
   },
@@ -787,7 +787,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/rate-limits',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/choose-key.lua',
     from: 'finish = start + 1 / weight',
     to: 'finish = start + 1',
   },
@@ -913,7 +913,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/settle',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/lanes.lua',
     from: 'if job.turn > 0 or not job.isNew then',
     to: 'if true then',
   },
@@ -1219,8 +1219,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/warm-prefix',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
-    from: 'isFirst = starts > 0 and prefixes.isFirst(rate[5], jobId, now)',
+    file: 'packages/shared/src/queue/lua/parts/admit.lua',
+    from: 'isFirst = job.starts > 0 and prefixes.isFirst(rate[5], jobId, now)',
     to: 'isFirst = false',
   },
   {
@@ -1321,13 +1321,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/reserve.lua',
     from: 'AHEAD_MS * (1 - window.sum / limit)',
     to: 'AHEAD_MS',
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/release.lua',
     from: 'if window.first > slotAt(now - since) - SLOTS + 1 then since = 0 end',
     to: '',
   },
@@ -1339,7 +1339,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/release.lua',
     from: 'lent = math.min(lent, of)',
     to: '',
   },
@@ -1351,19 +1351,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/reserve.lua',
     from: 'math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))',
     to: 'delayOf(bucket, amount)',
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/reserve.lua',
     from: ' or 2 * amount * MINUTE_MS / bucket[3] > AHEAD_MS',
     to: '',
   },
   {
     test: 'gateway/found-rates',
-    file: 'packages/shared/src/queue/lua/parts/rates.lua',
+    file: 'packages/shared/src/queue/lua/parts/reserve.lua',
     from: '  forgive(bucket, window, rate, now)\n',
     to: '',
   },

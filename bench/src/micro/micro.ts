@@ -68,7 +68,7 @@ function toTable(costs: readonly Cost[]): string {
 
 function redisTable(steps: readonly RedisStep[]): string {
   return table(
-    ['script', 'µs in Redis'],
-    steps.map(({ name, us }) => [name, figure(us)]),
+    ['script', 'µs in Redis', 'with limits per minute'],
+    steps.map(({ name, us, limitedUs }) => [name, figure(us), figure(limitedUs)]),
   );
 }

@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000;
 const MOST_READ = 5_000;
 /** A limit of which less was used in the last minute is kept in less than a minute, or others use it, too. */
 const LEAST_USED = 0.5;
-/** A call has arrived when it is answered, or after this time (parts/rates.lua). */
+/** A call has arrived when it is answered, or after this time (parts/windows.lua). */
 const ARRIVAL_MS = 2_000;
 const WINDOW_TTL_MS = 125_000;
 /** A provider may refuse calls of many models at once. The log is not read for each of them. */

@@ -1,4 +1,4 @@
-/** The limits per minute and the provider keys at which a job has to find room. lua/parts/rates.lua reads them. */
+/** The limits per minute and the provider keys at which a job has to find room. lua/parts/admit.lua reads them. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/provider.js';
 import { isAllowed } from '../directory/allowed-models.js';
 import type { ShardNames } from '../redis/key-names.js';
@@ -271,7 +271,7 @@ export interface RateUse {
   left?: RatesLeft;
 }
 
-/** How the reservation of a job is corrected when the job ends. `release` in lua/parts/rates.lua reads this. */
+/** How the reservation of a job is corrected when the job ends. lua/parts/release.lua reads this. */
 export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUse): string {
   if (sentAt === undefined) return 'none';
   const times = {

@@ -41,7 +41,7 @@ import type { WorkerMetrics } from './worker-metrics.js';
 
 /** How long a key that the provider refuses is left alone. */
 const REFUSED_KEY_MS = 60_000;
-/** A reservation allows two seconds until the call arrives (ARRIVAL_MS of queue/lua/parts/rates.lua). One of them is the network's. */
+/** A reservation allows two seconds until the call arrives (ARRIVAL_MS of queue/lua/parts/windows.lua). One of them is the network's. */
 const SENT_LATE_MS = 1_000;
 
 /** So often a request waits again at one entry after its call was refused. */

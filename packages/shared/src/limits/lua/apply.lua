@@ -7,7 +7,7 @@
 -- ARGV: worker, askedAt, grantsText
 -- INCLUDE: ../../queue/lua/parts/layout.lua
 -- INCLUDE: ../../queue/lua/parts/scores.lua
--- INCLUDE: ../../queue/lua/parts/rates.lua
+-- INCLUDE: ../../queue/lua/parts/windows.lua
 
 -- So many jobs and lanes are looked at for what waits. The others are taken to be like them.
 local MOST_JOBS = 8
@@ -134,7 +134,7 @@ end
 -- The amount that was reserved in the last seconds, for a minute.
 local function lately(key)
   local fields = {}
-  for slot = slotAt(now - LATELY_MS), slotAt(now + ARRIVAL_MS) do fields[#fields + 1] = slotField(slot) end
+  for slot = slotAt(now - LATELY_MS), slotAt(now + ARRIVAL_MS) do fields[#fields + 1] = slot end
   local sum = 0
   for _, amount in ipairs(redis.call('HMGET', key, unpack(fields))) do sum = sum + tonumber(amount or 0) end
   return math.max(0, sum) * MINUTE_MS / (LATELY_MS + ARRIVAL_MS)

@@ -5,8 +5,8 @@
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/release.lua
 -- INCLUDE: parts/delay.lua
 -- INCLUDE: parts/hold.lua
 -- INCLUDE: parts/leave-worker.lua

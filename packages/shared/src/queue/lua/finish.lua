@@ -3,12 +3,12 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/take.lua
+-- INCLUDE: parts/release-steps.lua
 -- KEYS: queue
 -- ARGV: jobId, token, nextToken, lockMs
 
 if redis.call('GET', queue .. jobId .. ':lock') == token then
-  rates = rates or rateSteps()
-  rates.release(queue, jobId, 'keep', true)
+  releaseSteps()(queue, jobId, 'keep', true)
   drop(queue, jobId)
 elseif nextToken ~= '' then
   local held = takenBefore(queue, nextToken, lockMs)

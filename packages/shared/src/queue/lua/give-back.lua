@@ -3,8 +3,8 @@
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/release.lua
 -- KEYS: queue
 -- ARGV: worker, jobsAndTokens...
 

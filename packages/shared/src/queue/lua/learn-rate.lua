@@ -2,7 +2,7 @@
 -- Finds how many calls or tokens of a model pass in a minute, where the provider tells it in no header (queue/found-rates.ts).
 -- `limits` has what was found: `limit`, 0 while it is not known; `top`, what a refusal has named; `changed`, `refused` and `why`;
 -- `gap`, how long it is left alone after a refusal; `step`, how often it was raised since; `hold`, for how long the last refusal
--- stopped all calls; `ahead`, what was under way then; `since`, when it was found. `window` has the calls (parts/rates.lua), which are spaced out by its `l` from now on.
+-- stopped all calls; `ahead`, what was under way then; `since`, when it was found. `window` has the calls (parts/windows.lua), which are spaced out by its `l` from now on.
 --
 -- `refused` is '' when a worker looks whether the limit may be raised. Returns what is known, and `new` when
 -- the limit was just found, or `stuck` when nothing has passed for long.
@@ -122,7 +122,7 @@ if found.limit > 0 then
     or math.max(FIRST_HOLD_MS, 2 * found.hold)
   found.hold = passed > 0 and 0 or math.min(hold, LONGEST_HOLD_MS)
   isStuck = found.hold > STUCK_MS
-  -- Requests may be ahead of the pace by a second's worth (briefly of parts/rates.lua).
+  -- Requests may be ahead of the pace by a second's worth (briefly of parts/reserve.lua).
   local ahead = isRequests == '' and 0 or math.ceil(found.limit / 60) * MINUTE_MS / found.limit
   local pace = now + ahead + math.max(math.min(hold, LONGEST_HOLD_MS), tonumber(told))
   redis.call('HSET', window, 'p', string.format('%.3f', math.max(pace, tonumber(redis.call('HGET', window, 'p') or 0))))

@@ -3,8 +3,8 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/delay.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/release.lua
 -- KEYS: queue
 -- ARGV: jobId, token, delay
 

@@ -6,7 +6,7 @@
 -- INCLUDE: parts/push.lua
 -- INCLUDE: parts/is-full.lua
 -- INCLUDE: parts/end.lua
--- INCLUDE: parts/rate-steps.lua
+-- INCLUDE: parts/release-steps.lua
 -- INCLUDE: parts/send-moved.lua
 -- KEYS: queue, nextQueue, settledKey, inboxKey
 -- ARGV: jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used, token,
@@ -21,7 +21,7 @@ if lock and lock ~= token then return 'closed' end
 local count, plain, ranked = waiting(nextQueue)
 local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
 if full then return full end
-if used ~= '' then rateSteps().release(queue, jobId, used) end
+if used ~= '' then releaseSteps()(queue, jobId, used) end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if isAwaited(queue) then wake(queue) end

@@ -4,8 +4,8 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/delay.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/release.lua
 -- INCLUDE: parts/hold.lua
 -- INCLUDE: parts/leave-worker.lua
 -- KEYS: queue

@@ -3,8 +3,9 @@
 -- would have to wait.
 
 -- INCLUDE: parts/layout.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/reserve.lua
+-- INCLUDE: parts/release.lua
 -- KEYS: queue
 -- ARGV: jobId, lock, used
 
@@ -26,5 +27,5 @@ end
 local plan = {}
 local wait = addTo(plan, buckets, now)
 if wait > 0 and used ~= '' then return math.ceil(wait) end
-reserve(jobKey, plan, now)
+redis.call('HSET', jobKey, 'slot', reserve(jobKey, plan, now))
 return 0

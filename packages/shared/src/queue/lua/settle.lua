@@ -6,6 +6,7 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/take.lua
+-- INCLUDE: parts/release-steps.lua
 -- The last keys and arguments are nil for most requests, because every one of them takes its time (queue/settle.ts).
 -- KEYS: queue, settledKey, logKey, ledgerKey, spentKey, inboxKey, reservationsKey?, reservedKey?, money?,
 --   idempotencyKey?, outcomeKey?, answersKey?, bytesKey?, eventsKey?
@@ -24,8 +25,7 @@ end
 local function releaseRates(what)
   if not used or used == '' then return end
   if redis.call('GET', queue .. jobId .. ':lock') ~= token then what = 'keep' end
-  rates = rates or rateSteps()
-  rates.release(queue, jobId, what, true)
+  releaseSteps()(queue, jobId, what, true)
 end
 
 local isNew = false

@@ -4,8 +4,10 @@
 -- is that of the run after it. When the reply was lost and this is sent again, the job has the other key.
 
 -- INCLUDE: parts/layout.lua
--- INCLUDE: parts/scores.lua
--- INCLUDE: parts/rates.lua
+-- INCLUDE: parts/windows.lua
+-- INCLUDE: parts/reserve.lua
+-- INCLUDE: parts/choose-key.lua
+-- INCLUDE: parts/free-key.lua
 -- KEYS: queue
 -- ARGV: jobId, lock, name, closedMs, why
 
@@ -34,6 +36,6 @@ if wait > 0 then
   if #healthy == 0 then return {'', -1} end
   return {'', math.ceil(found and wait or math.min(chooseKey(queue, healthy, now), LONGEST_COOL_DOWN_MS))}
 end
-reserve(jobKey, found.plan, now)
+redis.call('HSET', jobKey, 'slot', reserve(jobKey, found.plan, now))
 useKey(queue, jobKey, found)
 return {found.name, 0}

@@ -6,7 +6,7 @@
 -- INCLUDE: parts/auto.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/delay.lua
--- INCLUDE: parts/rate-steps.lua
+-- INCLUDE: parts/release-steps.lua
 -- INCLUDE: parts/send-moved.lua
 -- KEYS: queue, inboxKey
 -- ARGV: jobId, token, requestId, data, notice, rate, used, delay, isCrowded, turn?
@@ -20,7 +20,7 @@ if isCrowded ~= '' then
   lower(auto, math.min(auto.limit, redis.call('LLEN', queue .. 'active')) - 1, 'refused', now)
   writeAuto(queue, auto)
 end
-if used ~= '' then rateSteps().release(queue, jobId, used) end
+if used ~= '' then releaseSteps()(queue, jobId, used) end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 redis.call('HSET', jobKey, 'data', data)

@@ -18,7 +18,7 @@ end
 local PRIORITY_1 = 0x100000000
 local NORMAL = 2
 local BACKGROUND = 3
--- Jobs of a class that wait for a limit per minute have scores from here on, times the class (rates.lua).
+-- Jobs of a class that wait for a limit per minute have scores from here on, times the class (lanes.lua).
 local PARKED = 1024
 
 local function slotsOf(limit, class)

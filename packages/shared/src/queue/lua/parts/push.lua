@@ -6,7 +6,7 @@ local function isFree(q, class, plain, ranked)
   return not paused and (not limit or redis.call('LLEN', q .. 'active') + plain < slotsOf(limit, class))
 end
 
--- Returns the job's priority. A job with limits keeps its class, because it waits by virtual time where it does not fit (rates.lua).
+-- Returns the job's priority. A job with limits keeps its class, because it waits by virtual time where it does not fit (lanes.lua).
 local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
   if isFree(q, class, plain, ranked) then
     redis.call('LPUSH', q .. 'wait', jobId)

@@ -1,7 +1,10 @@
 -- Builds the functions for limits per minute where the first job has any. Most queues have none, and do not pay for them.
 local rates
 local function rateSteps()
-  -- INCLUDE: scores.lua
-  -- INCLUDE: rates.lua
-  return {promoteDue = promoteDue, admit = admit, closeLanes = closeLanes, release = release}
+  -- INCLUDE: admit.lua
+  local function laneFunctions()
+    lanes = lanes or laneSteps()
+    return lanes
+  end
+  return {admit = admit, lanes = laneFunctions}
 end

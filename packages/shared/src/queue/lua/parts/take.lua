@@ -114,7 +114,7 @@ local function take(q, token, lockMs, most)
   end
   if hasLanes then
     now, rates = now or readClock(), rateSteps()
-    rates.promoteDue(q, now, open)
+    rates.lanes().promoteDue(q, now, open)
   end
   while #taken <= room and parked < MOST_PARKED do
     local jobId, class, turn = redis.call('RPOPLPUSH', q .. 'wait', q .. 'active'), nil, 0
@@ -143,13 +143,12 @@ local function take(q, token, lockMs, most)
     if data then
       local isNew = not starts
       starts = tonumber(starts or 0)
-      local verdict, detail, at
+      local verdict, detail, at, slot
       if rate then
         now = now or readClock()
-        class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
         rates = rates or rateSteps()
         local job = {id = jobId, data = data, rate = rate, class = class, turn = turn, isNew = isNew, starts = starts, key = key}
-        verdict, detail, at = rates.admit(q, job, now, open, hasLanes)
+        verdict, detail, at, slot = rates.admit(q, job, now, open, hasLanes)
       end
       if verdict == 'parked' then
         redis.call('LREM', q .. 'active', 1, jobId)
@@ -159,8 +158,9 @@ local function take(q, token, lockMs, most)
         -- The start counts from now on, or from its call on (begin.lua).
         local counter = (atCall or starts > 0) and 'start' or 'ats'
         time = not now and (time or redis.call('TIME'))
-        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now or time[1] * 1000 + math.floor(time[2] / 1000)),
-          counter, starts + 1)
+        local startedAt = string.format('%.0f', now or time[1] * 1000 + math.floor(time[2] / 1000))
+        if slot then redis.call('HSET', jobKey, 'processedOn', startedAt, counter, starts + 1, 'slot', slot)
+        else redis.call('HSET', jobKey, 'processedOn', startedAt, counter, starts + 1) end
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', at or now)}
         if turn > 0 then ranked[class] = math.max(ranked[class] or 0, turn) end
@@ -176,7 +176,7 @@ local function take(q, token, lockMs, most)
       redis.call('HSET', q .. 'fair', field, string.format('%.10f', turn))
     end
   end
-  local again = hasLanes and rates.closeLanes(q, now, open) or 0
+  local again = hasLanes and rates.lanes().closeLanes(q, now, open) or 0
   if nextDelayed and (again == 0 or nextDelayed < again) then again = nextDelayed end
   if nextUrgent and (again == 0 or nextUrgent < again) then again = nextUrgent end
   if isEmpty and again > 0 then taken[1] = -again end
