@@ -7,6 +7,7 @@ import * as client from 'openid-client';
 import { cleanName, grantsOf } from './groups.js';
 import type { Principal } from './principal.js';
 
+/** Of each request to the provider. */
 const TIMEOUT_S = 10;
 
 /** Facts that have to be known again when the provider sends somebody back. */
@@ -22,6 +23,7 @@ export interface OidcParts {
   /** Where the provider sends people back to. */
   returnUrl: string;
   groups: ReadonlyMap<string, Grant>;
+  timeoutS?: number;
 }
 
 export class OidcSignIn {
@@ -91,7 +93,7 @@ export class OidcSignIn {
     const insecure = config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
     // The ID token comes from the provider itself. Its signature is checked all the same: a proxy between may be hostile.
     const execute = [client.enableNonRepudiationChecks, ...insecure];
-    const options = { execute, timeout: TIMEOUT_S };
+    const options = { execute, timeout: this.parts.timeoutS ?? TIMEOUT_S };
     const server = new URL(config.issuer);
     const found = await client.discovery(server, config.clientId, undefined, client.None(), options);
     if (clientSecret === undefined) return found;
@@ -101,7 +103,7 @@ export class OidcSignIn {
       ? client.ClientSecretBasic(clientSecret)
       : client.ClientSecretPost(clientSecret);
     const configuration = new client.Configuration(metadata, config.clientId, clientSecret, proof);
-    configuration.timeout = TIMEOUT_S;
+    configuration.timeout = options.timeout;
     for (const allow of execute) allow(configuration);
     return configuration;
   }
