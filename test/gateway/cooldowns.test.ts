@@ -10,6 +10,8 @@ let gateway: Gateway;
 let brief: Gateway;
 /** Holds the answers of its upstream. */
 const hold = new Hold();
+/** Nobody else probes for so long. */
+const PROBE_MS = 10_000;
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini'] as const;
 
 test.before(async () => {
@@ -104,16 +106,21 @@ test('a provider that asks for a day is probed after the maximum, one call at a 
   limit('gpt-4o-mini', '86400', 2, brief);
   const first = await askBrief();
   t.is(first.status, 429);
-  t.is(first.headers.get('retry-after'), '2', 'the maximum, in whole seconds');
+  t.regex(first.headers.get('retry-after') ?? '', /^[12]$/, 'what is left of the maximum, in whole seconds');
   hold.hold();
+  const began = Date.now();
   const asking: Promise<unknown>[] = [];
   await until('a probe', async () => {
     const round = Promise.all(Array.from({ length: 5 }, askBrief));
     asking.push(round);
     return Promise.race([round.then(() => false), until('a call', () => hold.held.length > 0)]);
   });
-  for (const { status } of await Promise.all(Array.from({ length: 4 }, askBrief))) t.is(status, 429);
-  t.is(callsOf('gpt-4o-mini', brief), 2, 'one of them was the probe');
+  const others = await Promise.all(Array.from({ length: 4 }, askBrief));
+  // After so long another one probes, and on a busy machine that can come before all have been refused.
+  const mostProbes = 1 + Math.floor((Date.now() - began) / PROBE_MS);
+  const probes = callsOf('gpt-4o-mini', brief) - 1;
+  t.true(probes <= mostProbes, `${probes} probes`);
+  t.true(others.filter(({ status }) => status !== 429).length < probes, 'the others were refused');
   hold.release();
   await Promise.all(asking);
   await until('a probe that succeeds', async () => (await askBrief()).status === 200);

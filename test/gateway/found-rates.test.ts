@@ -44,10 +44,13 @@ async function statusOf(name: string) {
 }
 
 test('a limit that is kept in each second is found by its refusals, and every caller is served', async (t) => {
-  const askAll = () => Promise.all(Array.from({ length: 4 * PER_SECOND }, ask));
-  const answers = [...(await askAll()), ...(await askAll())];
-  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
-  const { cool_downs: coolDowns, found_limits: found } = await statusOf('openai');
+  // A busy machine may need more tries to make calls as fast as they are refused.
+  const { cool_downs: coolDowns, found_limits: found } = await until('a limit', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 * PER_SECOND }, ask));
+    t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    const status = await statusOf('openai');
+    return status.found_limits.length > 0 && status;
+  });
   t.deepEqual(coolDowns, []);
   t.like(found[0], { type: 'requests', model: 'gpt-4o-mini', key: null });
   t.true(found[0].limit <= 60 * PER_SECOND && found[0].limit >= 7 * PER_SECOND, `${found[0].limit} a minute`);

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
+import { bodyOf } from '../helpers/body-of.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
@@ -28,8 +29,8 @@ let received = '';
 
 test.before(async () => {
   collector = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
+    const text = await bodyOf(request);
+    if (text === undefined) return;
     received += text;
     if (request.url === '/v1/traces') spans.push(...readSpans(text));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');

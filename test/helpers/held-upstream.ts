@@ -1,6 +1,7 @@
 /** An OpenAI-compatible upstream that answers a call only when the test says so. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { bodyOf } from './body-of.js';
 
 export interface HeldUpstream {
   baseUrl: string;
@@ -22,8 +23,8 @@ export async function createHeldUpstream(): Promise<HeldUpstream> {
   let holding = true;
 
   const server = createServer(async (req, res) => {
-    let text = '';
-    for await (const chunk of req) text += chunk;
+    const text = await bodyOf(req);
+    if (text === undefined) return;
     if (req.method !== 'POST') {
       res.writeHead(404).end();
       return;

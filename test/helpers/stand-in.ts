@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSimulator } from '@sluice/simulator/simulator';
+import { bodyOf } from './body-of.js';
 import { verifySignature } from './verify-signature.js';
 
 export const KEY = 'key-of-the-test';
@@ -51,7 +52,8 @@ export async function startStandIn(
       typeof body === 'string'
         ? response.writeHead(status, { 'content-type': 'text/plain' }).end(body)
         : response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    const text = await readText(request);
+    const text = await bodyOf(request);
+    if (text === undefined) return;
     const url = new URL(request.url ?? '', 'http://stand-in');
     const asked = modelIn(standIn.path, url.pathname);
     if (asked === undefined || request.method !== 'POST' || !hasQuery(url, standIn.query ?? {}))
@@ -95,12 +97,6 @@ export async function startStandIn(
       await simulator.close();
     },
   };
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }
 
 /** Undefined: another path. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { bodyOf } from './body-of.js';
 
 export interface ReceivedMessage {
   path: string;
@@ -19,7 +19,9 @@ export class WebhookReceiver {
   private constructor() {
     this.#server = createServer(async (req, res) => {
       const { url = '', headers } = req;
-      this.messages.push({ path: url, headers, body: await text(req) });
+      const body = await bodyOf(req);
+      if (body === undefined) return;
+      this.messages.push({ path: url, headers, body });
       const answer = this.answers.get(url);
       if (answer) answer(res);
       else res.writeHead(204).end();

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Span, Tracer } from '@sluice/shared/tracing/tracer';
 import test from 'ava';
+import { bodyOf } from '../helpers/body-of.js';
 import { until } from '../helpers/until.js';
 
 const SPAN: Span = { name: 'chat', kind: 'client', start: 1, end: 2, attributes: { 'gateway.entry': 0 } };
@@ -12,9 +13,9 @@ async function startCollector({ hangs = false } = {}) {
   let posts = 0;
   const server: Server = createServer(async (request, response) => {
     posts++;
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    spans += JSON.parse(text).resourceSpans[0].scopeSpans[0].spans.length;
+    const body = await bodyOf(request);
+    if (body === undefined) return;
+    spans += JSON.parse(body).resourceSpans[0].scopeSpans[0].spans.length;
     if (!hangs) response.end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
