@@ -341,32 +341,32 @@ test('when every entry is cooling down, the caller is told when the first is ove
 
 test('a provider that never answers is a timeout a second after the caller’s own, and its call is closed', async (t) => {
   gateway.simulator.script({ match: { model: 'gpt-silent' }, action: { hang: true } });
-  const { answer, took } = await askSilent('silent', 'gpt-silent');
+  const { answer, took } = await askSilent('silent');
   t.is(answer.status, 504, JSON.stringify(answer.body));
   t.is(answer.body.error.code, 'provider_timeout');
   // Without the caller's own it would be the two minutes of the provider's settings.
   t.true(took >= 8_990 && took < 110_000, `${took} ms`);
   await until('the call is closed', () => callsOf('gpt-silent').every(({ aborted }) => aborted));
-  const entry = await until('the log entry', () => logOf(answer));
-  t.is(entry.code, 'provider_timeout');
+  t.is((await logOf(answer))?.code, 'provider_timeout');
   t.deepEqual(await outcomesOf(answer), ['timeout']);
 });
 
-/** On a busy machine the time of a request may be over before its call has reached upstream. Then it says nothing. */
-function askSilent(route: string, model: string): Promise<{ answer: ChatAnswer; took: number }> {
-  return until('a call that reaches upstream', async () => {
+/** On a busy machine the time of a request may be over before it is called. Then it says nothing. */
+function askSilent(route: string): Promise<{ answer: ChatAnswer; took: number }> {
+  return until('a request that is called', async () => {
     const started = performance.now();
     const answer = await ask(route, { 'x-stainless-timeout': '8' });
-    return callsOf(model).length > 0 && { answer, took: performance.now() - started };
+    const took = performance.now() - started;
+    await until('the log entry', () => logOf(answer));
+    return (await outcomesOf(answer)).length > 0 && { answer, took };
   });
 }
 
 test('a chain has one deadline, and nobody is called after it', async (t) => {
   gateway.simulator.script({ match: { model: 'gpt-silent-chain' }, action: { hang: true } });
-  const { answer } = await askSilent('silent-chain', 'gpt-silent-chain');
+  const { answer } = await askSilent('silent-chain');
   t.is(answer.status, 504, JSON.stringify(await logOf(answer)));
-  await until('the log entry', () => logOf(answer));
-  t.is(callsOf('gpt-silent-chain').length, 1);
+  t.deepEqual(await outcomesOf(answer), ['timeout']);
   t.is(callsOf('claude-silent-chain').length, 0);
 });
 

@@ -13,7 +13,8 @@ export function stopAtRandom(ancestor: number): { end(): number } {
   };
   const timer = setInterval(() => {
     goOn();
-    const children = descendants(ancestor);
+    // A test may have stopped one itself, and that one has to stay so.
+    const children = descendants(ancestor).filter((pid) => !isStopped(pid));
     const chosen = children[Math.floor(Math.random() * children.length)];
     if (chosen === undefined || !signal(chosen, 'SIGSTOP')) return;
     stops++;
@@ -34,6 +35,14 @@ function signal(pid: number, name: 'SIGSTOP' | 'SIGCONT'): boolean {
     return process.kill(pid, name);
   } catch {
     return false;
+  }
+}
+
+function isStopped(pid: number): boolean {
+  try {
+    return /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
   }
 }
 
