@@ -12,6 +12,8 @@ import type { GrowthOptions } from './options.js';
 import type { StudyResult } from './study.js';
 
 const CALLERS = [200, 1_000, 5_000];
+/** Longer than calls that are answered at once. */
+const DRAIN_MS = 1_000;
 /** Spread, so that answers come evenly; ten seconds in the mean. */
 const CALL_MS = '5000-15000';
 const STEADY_AFTER_S = 20;
@@ -40,6 +42,8 @@ export async function studyInFlight(_options: GrowthOptions, generator: Generato
     const quick = await startUpstream(0, port);
     const sluice = await startSluice({ upstreamUrl: quick.url });
     await generator.run({ urls: sluice.urls, callers: [sluice.caller], prompt: 'small', ...WARM_UP });
+    // Calls that are cut off open the circuit. Then everybody is refused until the probe has had its ten seconds.
+    await rest(DRAIN_MS);
     await quick.stop();
     const slow = await startUpstream(CALL_MS, port);
     rows.push(await measureSteady(sluice, callers, generator));
