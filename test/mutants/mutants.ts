@@ -306,6 +306,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'subject === subjectOf(provider, model)',
   },
   {
+    test: 'gateway/cooldowns',
+    file: 'packages/shared/src/providers/lua/probe-cool-down.lua',
+    from: 'if askedNow > now then write(',
+    to: 'if false then write(',
+  },
+  {
     test: 'gateway/cors',
     file: 'packages/api/src/http/cors.ts',
     from: "allowed.has(origin) ? origin : ''",
