@@ -170,7 +170,7 @@ test.serial('a test is sent at once, and tried again until it is delivered', asy
   let refusals = 0;
   receiver.answers.set('/tested', (res) => res.writeHead(++refusals < 3 ? 500 : 204).end());
   const alert = await add({
-    // The other one may still be down. Then the alert itself would fire, too.
+    // Anthropic may still be down. Then the alert itself would fire, too.
     ...{ when: 'provider_down', provider: 'openai' },
     webhook: receiver.url('/tested'),
     mail: ['ops@example.com', 'nobody@example.com'],
@@ -186,15 +186,16 @@ test.serial('a test is sent at once, and tried again until it is delivered', asy
     const mine = data.filter((row) => row.alert === alert.id);
     return mine.every(({ state }) => state === 'delivered') && mine;
   });
-  const [byWebhook, byMail] = ['webhook', 'mail'].map((to) => rows.find((row) => row.to === to));
-  t.like(byWebhook, { type: 'alert.test', outcome: '204' });
-  t.like(byMail, { type: 'alert.test', outcome: '250, 1 of 2 addresses refused' });
-  // An attempt that a busy machine cut short is one more, and the server of mail has a short patience.
-  t.true(byWebhook?.attempts >= 3, `${byWebhook?.attempts} attempts`);
-  t.true(byMail?.attempts >= 1, `${byMail?.attempts} attempts`);
-  const ids = receiver.at('/tested').map(({ headers }) => headers['webhook-id']);
-  t.true(ids.length >= 3, `${ids.length} messages`);
-  t.is(new Set(ids).size, 1);
+  t.like(
+    rows.find(({ to }) => to === 'webhook'),
+    { type: 'alert.test', attempts: 3, outcome: '204' },
+  );
+  t.like(
+    rows.find(({ to }) => to === 'mail'),
+    { type: 'alert.test', attempts: 1, outcome: '250, 1 of 2 addresses refused' },
+  );
+  const ids = new Set(receiver.at('/tested').map(({ headers }) => headers['webhook-id']));
+  t.is(ids.size, 1);
   const sluice = sluiceOf(gateway);
   t.true((await sluice('alerts sent')).out.includes('This is a test of the alert'));
   t.true((await sluice(`alerts remove ${alert.id} --yes`)).out.includes('Removed'));
