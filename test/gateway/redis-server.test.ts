@@ -1,11 +1,13 @@
 /** Which Redis a process works with, and what it tells of one that is there and not as it should be. */
 
 import { execFileSync } from 'node:child_process';
+import { nodeOptions } from '@sluice/bench/shards/make-cluster';
 import { makeFolder } from '../helpers/all-in-one.js';
 import { type FakeAnswers, startFakeRedis } from '../helpers/fake-redis.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { launch } from '../helpers/launch.js';
 import test from '../helpers/needs-redis.js';
+import { ownPort } from '../helpers/own-port.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { startTestRedis } from '../helpers/test-redis.js';
@@ -31,9 +33,12 @@ const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
 };
 
 /** Real servers that no process starts with: how Redis is started, and what the process says. */
-const REFUSED: Record<string, { extra: string[]; path?: string; says: string }> = {
+const REFUSED: Record<
+  string,
+  { extra: string[] | ((port: number) => string[]); path?: string; says: string }
+> = {
   'a node of a Cluster': {
-    extra: ['--cluster-enabled', 'yes'],
+    extra: nodeOptions,
     says: 'this Redis is a node of a Cluster: set REDIS_URL to redis+cluster:',
   },
   'a read-only replica': {
@@ -141,7 +146,12 @@ for (const role of ['api', 'worker'] as const) {
 // An api checks it by the same code.
 for (const [what, { extra, path = '', says }] of Object.entries(REFUSED))
   test(`the worker refuses ${what} by name`, async (t) => {
-    const redis = await startTestRedis({ folder: makeFolder(t), extra });
+    const port = await ownPort();
+    const redis = await startTestRedis({
+      folder: makeFolder(t),
+      port,
+      extra: typeof extra === 'function' ? extra(port) : extra,
+    });
     t.teardown(() => redis.stop());
     const { ended, output } = await launch(t, 'worker', { REDIS_URL: `${redis.url}${path}` });
     t.is(await ended, 1);
