@@ -265,7 +265,14 @@ test.serial('a worker that dies as the probe does not keep its own request from 
   const [first, second] = gateway.workers.splice(0, 2);
   await Promise.all([first?.end('SIGKILL'), second?.end('SIGKILL')]);
   hold.release();
-  const answers = await probing;
-  t.true(answers.some(({ status, headers }) => status === 200 && headers.get('x-gateway-attempts') === '2'));
+  const answers = (await probing).map(({ status, headers }) => [
+    status,
+    Number(headers.get('x-gateway-attempts')),
+  ]);
+  // A worker that stood still for a while has lost the job before it was killed.
+  t.true(
+    answers.some(([status, attempts = 0]) => status === 200 && attempts >= 2),
+    JSON.stringify(answers),
+  );
   await until('it is closed', async () => (await state()) === null);
 });

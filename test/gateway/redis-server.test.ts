@@ -276,7 +276,7 @@ test.serial(
 
 test.serial('processes start while Redis is full, say so, and work as soon as there is room', async (t) => {
   const limits = { requests_per_minute: 100 };
-  const full = await startGateway({ ownRedis: true, internals: {}, workspaces: { limited: { limits } } });
+  const full = await startGateway({ ownRedis: true, workspaces: { limited: { limits } } });
   t.teardown(() => full.stop());
   const { redis, names } = full;
   await redis.config('SET', 'maxmemory', '1mb');

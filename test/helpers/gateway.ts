@@ -304,17 +304,23 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     addWorker,
     addApi,
     async chat(body, init = {}) {
-      const response = await fetch(`${init.url ?? apis[0]?.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${init.key ?? key}`,
-          'content-type': 'application/json',
-          ...init.headers,
-        },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-        ...(init.signal ? { signal: init.signal } : {}),
-      });
-      const answer = { status: response.status, headers: response.headers, body: await response.json() };
+      const send = async (): Promise<ChatAnswer> => {
+        const response = await fetch(`${init.url ?? apis[0]?.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${init.key ?? key}`,
+            'content-type': 'application/json',
+            ...init.headers,
+          },
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+          ...(init.signal ? { signal: init.signal } : {}),
+        });
+        const { status, headers } = response;
+        const answer: ChatAnswer = { status, headers, body: await response.json() };
+        // An api that stood still has not begun to read it. It asks for it again, and the official SDKs do so.
+        return answer.body?.error?.message === 'The request came too slowly.' ? send() : answer;
+      };
+      const answer = await send();
       stir();
       return answer;
     },
