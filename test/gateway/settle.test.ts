@@ -706,6 +706,13 @@ test('a worker that has lost a job gives back nothing of what the run after it h
   t.is(await reserved(), '2');
 });
 
+test('Redis need not look through a window to find one of its half seconds', async (t) => {
+  const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
+  await cell.queue.addChat(patientJob('one'));
+  await cell.take('openai', 'one');
+  t.is(await bench.redis.object('ENCODING', cell.names.queueKey('openai', 'limit:r')), 'hashtable');
+});
+
 test('a run that has lost its job neither takes nor frees a key of the pool', async (t) => {
   const keys = ['a', 'b', 'c'].map((name) => ({ name, api_key: '${KEY}' }));
   const cell = await limitedCell({ keys });

@@ -1326,6 +1326,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: '1',
   },
   {
+    test: 'gateway/settle',
+    file: 'packages/shared/src/queue/lua/parts/reserve.lua',
+    from: ", 'i', INDEXED)",
+    to: ')',
+  },
+  {
     test: 'gateway/found-rates',
     file: 'packages/shared/src/queue/lua/parts/reserve.lua',
     from: 'AHEAD_MS * (1 - window.sum / limit)',

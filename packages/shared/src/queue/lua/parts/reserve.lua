@@ -72,7 +72,7 @@ local function reserve(jobKey, plan, now)
     local pace = math.max(window.pace, now) + math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))
     local _, rate = lentOf(bucket)
     redis.call('HSET', key, slot, (there or 0) + amount, 's', window.sum + amount, 'p', pace)
-    if window.isNew or rate ~= window.rate then redis.call('HSET', key, 'f', window.first, 'q', rate) end
+    if window.isNew or rate ~= window.rate then redis.call('HSET', key, 'f', window.first, 'q', rate, 'i', INDEXED) end
     -- It outlives the half second by more than a minute.
     if not there then redis.call('PEXPIRE', key, WINDOW_TTL_MS) end
     if isSpacedOut(bucket) and bucket[2] == 'r' then

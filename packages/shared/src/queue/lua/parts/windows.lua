@@ -16,6 +16,9 @@ local LONGEST_SHORT_WINDOW_MS = 10000
 local LENT_AGAIN_MS = 1000
 local MINUTE_MS = 60000
 local WINDOW_TTL_MS = 125000
+-- Redis looks for a field of a short hash from the first one on, and a window has a hundred. A hash with a text of more than
+-- 64 bytes has an index instead.
+local INDEXED = 'A hash with a text of this length has an index, and so each of its fields is found at once.'
 
 local function slotAt(moment)
   return math.floor(moment / SLOT_MS)
