@@ -67,10 +67,17 @@ export class TokenHabits {
   }
 }
 
-/** Numbers of a typed array are sorted without a function that compares them, which would cost more than all the rest here. */
+/** The value that all but one in so many do not exceed. Only those above it are kept, because to sort all of them costs more. */
 function highOf(values: readonly number[]): number {
-  const sorted = new Float64Array(values).sort();
-  return sorted[sorted.length - 1 - Math.floor(sorted.length / ONE_IN)] ?? 0;
+  const highest: number[] = Array(Math.floor(values.length / ONE_IN) + 1).fill(0);
+  for (const value of values) {
+    if (value <= (highest[0] ?? 0)) continue;
+    let at = 0;
+    for (let next = highest[1]; next !== undefined && next < value; next = highest[at + 1])
+      highest[at++] = next;
+    highest[at] = value;
+  }
+  return highest[0] ?? 0;
 }
 
 function nameOf({ workspace, route, model }: Route): string {
