@@ -41,8 +41,7 @@ test.before(async () => {
     env: { SLUICE_SHARDS: String(SHARDS) },
     webhooks: { allow_private_addresses: true },
     providers: { openai: { max_wait_ms: 250_000 } },
-    // A process that stands still reads slowly.
-    request: { deadline_ms: 280_000, receive_timeout_ms: 280_000 },
+    request: { deadline_ms: 280_000 },
     simulator: { latencyMs: hold.latency },
     workspaces: {
       busy: { routes, limits: plentiful },

@@ -158,7 +158,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         keys: [{ name: 'default', value: `\${TEST_KEY_${i}}`, ...key }],
         ...workspace,
       })),
-      ...(options.request ? { request: options.request } : {}),
+      // A process that stands still reads slowly.
+      request: {
+        ...(options.internals === undefined ? { receive_timeout_ms: 280_000 } : {}),
+        ...options.request,
+      },
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.access ? { access: options.access } : {}),

@@ -8,7 +8,6 @@ import type { ConnectionLimit } from './connection-limit.js';
 import { holdBack } from './expect-continue.js';
 import { maySendSlowly } from './slow-bodies.js';
 
-const HEADERS_TIMEOUT_MS = 10_000;
 /** A caller that is still sending needs a moment to read why it was refused. Nobody reads what it sends. */
 const LINGER_MS = 5_000;
 
@@ -30,7 +29,7 @@ export function createHttpServer(
 ): Server {
   const server = http.createServer(
     {
-      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, receiveTimeoutMs),
+      headersTimeout: receiveTimeoutMs,
       requestTimeout: receiveTimeoutMs,
       // Node checks for late requests only this often.
       connectionsCheckingInterval: Math.min(1_000, receiveTimeoutMs),
