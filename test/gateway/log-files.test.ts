@@ -12,7 +12,7 @@ import { eraseUser } from '@sluice/shared/archive/erasures';
 import { oldestOutsideFiles } from '@sluice/shared/archive/state';
 import { trimLog } from '@sluice/shared/queue/log-trim';
 import { keyNames } from '@sluice/shared/redis/key-names';
-import { connectPatiently, giveUpSilentAfter } from '@sluice/shared/redis/redis';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import { type FileStore, FolderStore } from '@sluice/worker/archive/file-store';
 import { LogFiles } from '@sluice/worker/archive/log-files';
 import type { Redis } from 'ioredis';
@@ -21,7 +21,6 @@ import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import type { WriterOptions } from '../helpers/log-files-writer.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
-import { PATIENT } from '../helpers/test-process.js';
 import { startTestRedis } from '../helpers/test-redis.js';
 import { until } from '../helpers/until.js';
 import { spawnWithParent } from '../helpers/with-parent.js';
@@ -34,8 +33,6 @@ let redis: Redis;
 
 test.before(async () => {
   server = await startTestRedis({ folder: join(folder, 'redis') });
-  // A connection that is given up sends its commands again, and not all of them may come twice.
-  giveUpSilentAfter(PATIENT.silenceMs);
   redis = connectPatiently(server.url);
 });
 test.after.always(async () => {

@@ -27,7 +27,14 @@ import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { makeSecretKey } from './secret-key.js';
-import { type Internals, PATIENT, startHere, startProcess, type TestProcess } from './test-process.js';
+import {
+  type Internals,
+  MORTAL,
+  PATIENT,
+  startHere,
+  startProcess,
+  type TestProcess,
+} from './test-process.js';
 import { removeCell, shareRedis, startTestRedis } from './test-redis.js';
 import { stir } from './until.js';
 
@@ -349,10 +356,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
 }
 
-/** For tests that kill or freeze processes. A dead worker's jobs go to another one as soon as they do for an operator. */
+/** For tests that kill or freeze processes. */
 export function startProcesses(options: GatewayOptions = {}): Promise<Gateway> {
-  const { locks: _, ...internals } = PATIENT;
-  return startGateway({ ownProcesses: true, ownRedis: true, internals, ...options });
+  return startGateway({ ownProcesses: true, ownRedis: true, internals: MORTAL, ...options });
 }
 
 /** As an operator runs it: processes of their own, a Redis for nobody else, and the product's own times. */

@@ -8,10 +8,9 @@ import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/qu
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
 import { withCell } from '@sluice/shared/redis/cluster';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
-import { connectPatiently, giveUpSilentAfter } from '@sluice/shared/redis/redis';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { PATIENT } from './test-process.js';
 import { shareRedis, startSharedRedis } from './test-redis.js';
 
 /** BullMQ's tokens begin with the id of their worker. */
@@ -56,7 +55,6 @@ export interface ActiveJob {
 
 /** One that pauses Redis, or makes it forget its scripts, asks for `ownRedis`: others would notice. */
 export async function createSettleBench({ ownRedis = false } = {}): Promise<SettleBench> {
-  giveUpSilentAfter(PATIENT.silenceMs);
   const server = await (ownRedis ? startSharedRedis() : shareRedis());
   const mine = randomBytes(6).toString('hex');
   const redis = connectPatiently(withCell(server.url, mine));

@@ -33,6 +33,12 @@ export const PATIENT: Internals = {
   silenceMs: 120_000,
 };
 
+/**
+ * For a gateway whose processes are killed. Others have the jobs of a dead one within seconds, and one that stood still for a few
+ * seconds has lost nothing: its locks last ten seconds from the latest renewal, where an operator's last three.
+ */
+export const MORTAL: Internals = { ...PATIENT, locks: { lockMs: 12_000, renewMs: 2_000, stalledMs: 2_000 } };
+
 const TELL_EVERY_MS = 60_000;
 
 type Role = 'api' | 'worker';

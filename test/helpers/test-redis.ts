@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { type RedisServer, type RedisServerOptions, startRedis } from '@sluice/cli/start/redis-server';
+import { giveUpSilentAfter } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import { ownPort } from './own-port.js';
+import { PATIENT } from './test-process.js';
 import { withParent } from './with-parent.js';
+
+// A connection that is given up sends its commands again, and what a test sends may not come twice.
+giveUpSilentAfter(PATIENT.silenceMs);
 
 /** The Redis of this machine as a server of this process alone: it ends with it. */
 export async function startTestRedis({
