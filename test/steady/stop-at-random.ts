@@ -1,14 +1,16 @@
 /** Stops one process of a family at a time, as a busy machine does: for up to five seconds, about every seven. */
 import { readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 
 const EVERY_MS = 7_000;
 const LONGEST_MS = 5_000;
+const SIGSTOP_BIT = 1n << BigInt(constants.signals.SIGSTOP - 1);
 
 export function stopAtRandom(ancestor: number): { end(): number } {
   let stops = 0;
   let stopped: number | undefined;
   const goOn = () => {
-    if (stopped !== undefined) signal(stopped, 'SIGCONT');
+    if (stopped !== undefined && !wasStoppedAgain(stopped)) signal(stopped, 'SIGCONT');
     stopped = undefined;
   };
   const timer = setInterval(() => {
@@ -39,10 +41,20 @@ function signal(pid: number, name: 'SIGSTOP' | 'SIGCONT'): boolean {
 }
 
 function isStopped(pid: number): boolean {
+  return /^State:\s+T/m.test(statusOf(pid) ?? 'State: T');
+}
+
+/** A test has stopped the process, too. That signal stays pending while the process is stopped, and who sent it lets it go on. */
+function wasStoppedAgain(pid: number): boolean {
+  const pending = /^ShdPnd:\s+([0-9a-f]+)/m.exec(statusOf(pid) ?? '')?.[1] ?? '0';
+  return (BigInt(`0x${pending}`) & SIGSTOP_BIT) !== 0n;
+}
+
+function statusOf(pid: number): string | undefined {
   try {
-    return /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
   } catch {
-    return true;
+    return undefined;
   }
 }
 
