@@ -39,8 +39,7 @@ async function limitsOf(gateway: Gateway) {
 
 /** On a busy machine a request may wait for longer than it may in this gateway. It is asked again, and the provider has seen one. */
 async function askUntilServed(count: number): Promise<void> {
-  for (let i = 0; i < count; i++)
-    await until('an answer', async () => (await ask(minute)).status === 200);
+  for (let i = 0; i < count; i++) await until('an answer', async () => (await ask(minute)).status === 200);
 }
 
 test('a limit of which much is used holds as if it were set, and the provider refuses nothing', async (t) => {

@@ -47,7 +47,10 @@ test('a limit that is kept in each second is found by its refusals, and every ca
   // A busy machine may need more tries to make calls as fast as they are refused.
   const { cool_downs: coolDowns, found_limits: found } = await until('a limit', async () => {
     const answers = await Promise.all(Array.from({ length: 8 * PER_SECOND }, ask));
-    t.deepEqual(answers.flatMap(({ status, body }) => (status === 200 ? [] : [body.error])), []);
+    t.deepEqual(
+      answers.flatMap(({ status, body }) => (status === 200 ? [] : [body.error])),
+      [],
+    );
     const status = await statusOf('openai');
     return status.found_limits.length > 0 && status;
   });
