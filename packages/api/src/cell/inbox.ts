@@ -10,6 +10,7 @@
 import { blockMs } from '@sluice/shared/process/repeat-every';
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ShardNames } from '@sluice/shared/redis/key-names';
+import { sendReady } from '@sluice/shared/redis/ready-command';
 import type { Redis } from 'ioredis';
 
 /** How many replies are read at once. All of them are in memory together, and each may be large. */
@@ -19,6 +20,8 @@ const LARGE_BATCH_BYTES = 1024 * 1024;
 /** Deleting each entry by itself would cost every request a command. As soon as one bound is reached, all are deleted. */
 const UNDELETED = { most: 64, bytes: 256 * 1024, ms: 1_000 };
 const RETRY_MS = 100;
+
+type Entry = [id: string, fields: string[]];
 
 export class Inbox {
   readonly id: string;
@@ -51,13 +54,10 @@ export class Inbox {
         const isDue = handled.length >= UNDELETED.most || bytes >= UNDELETED.bytes || asked >= deleteAt;
         const last = isDue ? undefined : handled.at(-1);
         const waitMs = last ? Math.ceil(deleteAt - asked) : blockMs();
-        const [deleted, streams] = await Promise.all([
-          !last && handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
-          blocking.xread('COUNT', this.#batch, 'BLOCK', waitMs, 'STREAMS', this.#key, last ?? '0-0'),
-        ]);
-        if (deleted === 'refused') throw new Error('what was read is still there');
-        if (!last) [handled, bytes, deleteAt] = [[], 0, performance.now() + UNDELETED.ms];
-        const entries = streams?.[0]?.[1] ?? [];
+        const deleting = last === undefined && handled.length > 0 && this.#delete(blocking, handled);
+        const entries = await this.#next(blocking, waitMs, last);
+        if (deleting && (await deleting) === 'refused') throw new Error('what was read is still there');
+        if (last === undefined) [handled, bytes, deleteAt] = [[], 0, performance.now() + UNDELETED.ms];
         const read = bytesOf(entries);
         bytes += read;
         for (const [entryId, fields] of entries) {
@@ -73,6 +73,17 @@ export class Inbox {
         if (this.#open) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
+  }
+
+  #delete(blocking: Redis, entries: readonly string[]): Promise<number | 'refused'> {
+    return blocking.xdel(this.#key, ...entries).catch(() => 'refused' as const);
+  }
+
+  async #next(blocking: Redis, waitMs: number, last = '0-0'): Promise<Entry[]> {
+    const count = this.#batch;
+    const args = ['COUNT', count, 'BLOCK', waitMs, 'STREAMS', this.#key, last];
+    const streams = await sendReady<[key: string, entries: Entry[]][] | null>(blocking, 'xread', ...args);
+    return streams?.[0]?.[1] ?? [];
   }
 
   /** Keeps the stream from expiring. */
@@ -92,7 +103,7 @@ function nextBatch(batch: number, entries: number, bytes: number): number {
   return entries < batch ? batch : Math.min(2 * batch, BATCH.most);
 }
 
-function bytesOf(entries: readonly [id: string, fields: string[]][]): number {
+function bytesOf(entries: readonly Entry[]): number {
   let bytes = 0;
   for (const [, fields] of entries) for (const field of fields) bytes += field.length;
   return bytes;

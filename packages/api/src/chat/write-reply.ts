@@ -30,5 +30,5 @@ export function writeReply(
   res.setHeader('x-gateway-cost-usd', replayed ? FREE : costUsd);
   if (adapted !== undefined) res.setHeader('x-gateway-adapted', adapted);
   res.setHeader('content-type', 'application/json; charset=utf-8');
-  ctx.body = typeof body === 'string' ? payloads.open(body, answerContext(request)) : body;
+  ctx.response.body = typeof body === 'string' ? payloads.open(body, answerContext(request)) : body;
 }

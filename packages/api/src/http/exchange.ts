@@ -65,7 +65,7 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
     try {
       requireAddress(ctx);
       await next();
-      if (ctx.body === undefined) throwUnrouted(ctx.status, () => parts.explainPath(ctx.path));
+      if (ctx.response.body === undefined) throwUnrouted(ctx.status, () => parts.explainPath(ctx.path));
     } catch (error) {
       parts.countRefusal(ctx.state, writeError(ctx, error, logger));
     }
@@ -78,10 +78,11 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
   }
 
   function end(ctx: Context, caller: TraceContext | undefined): void {
-    const { state, method, req, res } = ctx;
+    const { state, req, res } = ctx;
+    const { method = '' } = req;
     const isAnswered = res.writableFinished;
     if (!req.complete) noteUnread(req);
-    const { status, code } = isAnswered ? { status: ctx.status, code: state.code ?? 'ok' } : CANCELLED;
+    const { status, code } = isAnswered ? { status: res.statusCode, code: state.code ?? 'ok' } : CANCELLED;
     const path = pathOf(ctx);
     const ms = performance.now() - state.startedAt;
     metrics.ended(path, method, status, code, ms / 1000);

@@ -37,7 +37,7 @@ export class UnreadAnswers {
   }
 
   /** Counts the answer of a request until its caller has read it, and makes room for it. */
-  hold(workspace: string, { body, res: response }: ParameterizedContext): void {
+  hold(workspace: string, { response: { body }, res: response }: ParameterizedContext): void {
     if (typeof body !== 'string' && !Buffer.isBuffer(body)) return;
     const bytes = body.length;
     if (bytes <= SMALL_ANSWER_BYTES || response.destroyed) return;

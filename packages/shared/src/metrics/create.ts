@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { METRICS, type MetricDefinition, type MetricKey, type ProcessRole } from './definitions.js';
+import { QuickCounter, QuickHistogram } from './quick.js';
 
 type KeyOf<Type extends MetricDefinition['type']> = {
   [K in MetricKey]: (typeof METRICS)[K]['type'] extends Type ? K : never;
@@ -15,6 +16,7 @@ type LabelsOf<K extends MetricKey> = (typeof METRICS)[K]['labels'][number];
 export class Metrics {
   readonly registry = new Registry();
   readonly #collectors: (() => Promise<void>)[] = [];
+  readonly #quick: { give(): void }[] = [];
 
   constructor(readonly role: ProcessRole) {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -35,6 +37,19 @@ export class Metrics {
     return new Histogram<LabelsOf<K>>({ ...this.#config(key), buckets: [...METRICS[key].buckets] });
   }
 
+  /** For what every request counts. */
+  quickCounter(key: KeyOf<'counter'>): QuickCounter {
+    const quick = new QuickCounter(this.counter(key), METRICS[key].labels);
+    this.#quick.push(quick);
+    return quick;
+  }
+
+  quickHistogram(key: KeyOf<'histogram'>): QuickHistogram {
+    const quick = new QuickHistogram(this.histogram(key), METRICS[key].labels);
+    this.#quick.push(quick);
+    return quick;
+  }
+
   /** `collect` runs before every scrape. It must not throw. */
   onScrape(collect: () => Promise<void>): void {
     this.#collectors.push(collect);
@@ -42,6 +57,7 @@ export class Metrics {
 
   async text(): Promise<string> {
     await Promise.all(this.#collectors.map((collect) => collect()));
+    for (const quick of this.#quick) quick.give();
     return this.registry.metrics();
   }
 

@@ -32,23 +32,24 @@ export class Callers {
     private readonly clock: Clock,
   ) {}
 
-  async saw(provider: string, workspace: string): Promise<void> {
+  /** Undefined when nothing has to be written for it now. */
+  saw(provider: string, workspace: string): Promise<unknown> | undefined {
     const call = `${provider} ${workspace}`;
     const now = Math.round(this.clock.now());
     const isNew = (this.#written.get(call) ?? 0) < now - LATELY_MS / 2;
     if (isNew) {
       if (this.#written.size >= MOST_KNOWN) this.#written.clear();
       this.#written.set(call, now);
-      await writeScript(
+      return writeScript(
         this.redis,
         { callersKey: this.names.callers(provider) },
         { now, workspaces: [workspace] },
       );
-      return;
     }
     const seen = this.#seen.get(provider);
     if (!seen) this.#seen.set(provider, new Set([workspace]));
     else if (seen.size < MOST) seen.add(workspace);
+    return undefined;
   }
 
   async write(): Promise<void> {

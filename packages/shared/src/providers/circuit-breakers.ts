@@ -164,9 +164,14 @@ export class CircuitBreakers {
     await releaseScript(this.redis, { key: this.names.circuit(provider) }, { requestId });
   }
 
+  /** Whether a success would change nothing. */
+  isClosed(provider: string): boolean {
+    const known = this.#circuits.get(provider);
+    return known === undefined || known.state === 'closed';
+  }
+
   /** `succeeded` and `failed` return the change of state, if there was one. */
   async succeeded(provider: string): Promise<CircuitChange | undefined> {
-    if (this.get(provider).state === 'closed') return undefined;
     const keys = { key: this.names.circuit(provider), channel: this.names.circuits };
     const closed = await succeedScript(this.redis, keys, { provider });
     return closed ? { provider, state: 'closed' } : undefined;

@@ -116,9 +116,13 @@ export class CoolDowns {
     return Math.max(...this.#of(provider, model, tier).map(([, each]) => each.asked), 0);
   }
 
+  /** Whether nothing cools down at all. */
+  get areOver(): boolean {
+    return this.#known.size === 0;
+  }
+
   /** Whether this call may be made, either because nothing cools down or as a probe. */
   async mayCall(provider: string, model: string, tier?: string): Promise<boolean> {
-    if (this.#known.size === 0) return true;
     const now = this.clock.now();
     for (const [subject, { asked }] of this.#of(provider, model, tier)) {
       if (asked <= now) continue;
@@ -130,11 +134,12 @@ export class CoolDowns {
     return true;
   }
 
-  /** A call has succeeded. The cool-downs that it probed are over. */
-  async succeeded(provider: string, model: string, tier?: string): Promise<void> {
-    if (this.#probed.size === 0) return;
+  /** A call has succeeded. The cool-downs that it probed are over. Undefined when there are none. */
+  succeeded(provider: string, model: string, tier?: string): Promise<unknown> | undefined {
+    if (this.#probed.size === 0) return undefined;
     const subjects = subjectsOf(provider, model, tier).filter((subject) => this.#probed.delete(subject));
-    if (subjects.length > 0) await liftScript(this.redis, { key: this.names.coolDowns }, { subjects });
+    if (subjects.length === 0) return undefined;
+    return liftScript(this.redis, { key: this.names.coolDowns }, { subjects });
   }
 
   /** Whether the provider or any of its models is cooling down now, in all tiers. */

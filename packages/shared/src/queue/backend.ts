@@ -6,6 +6,7 @@
 import type { JobJson, MinimalJob, QueueBaseOptions, WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { blockMs } from '../process/repeat-every.js';
+import { sendReady } from '../redis/ready-command.js';
 import { BLOCK_MS } from '../redis/redis.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { CHAT_JOB } from './job.js';
@@ -43,6 +44,7 @@ const LEFT_FOR_MS = 250;
 /** The number is small, so that a burst is spread over all workers. */
 const TAKEN_AT_ONCE = 8;
 
+type Popped = [key: string, member: string, score: string];
 type Finished = Awaited<ReturnType<bullmq.RedisQueueBackend['moveToCompleted']>>;
 
 /** A wake that takes longer is looked at twice. */
@@ -136,7 +138,9 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   override async waitForJob(seconds: number) {
     for (let left = seconds, timeout: number; ; left -= timeout) {
       timeout = Math.min(left, blockMs() / 1000);
-      const popped = await this.blocking?.bzpopmin(this.#ownKey, this.#markerKey, timeout);
+      const popped =
+        this.blocking &&
+        (await sendReady<Popped | null>(this.blocking, 'bzpopmin', this.#ownKey, this.#markerKey, timeout));
       const woken = popped && (await this.#woken(popped));
       if (woken) return woken;
       if (this.#closing || left <= timeout) return null;
@@ -334,7 +338,7 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
   }
 
   /** The wake of one job brings it along, others are found in the queue. */
-  async #woken([key, member, score]: [string, string, string]) {
+  async #woken([key, member, score]: Popped) {
     if (key === this.#markerKey) return { member, score: Number.parseInt(score, 10) };
     if (member !== '') {
       const [id = '', lock = '', at = '', name = '', timestamp = '', data = '', ...rest] = member.split('\n');

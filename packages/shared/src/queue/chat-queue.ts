@@ -565,7 +565,7 @@ export class ChatQueue {
               lapsesAt: lapsesAt(job.deadline),
             },
           );
-    const [added] = await Promise.all([adding, kept]);
+    const added = kept ? (await Promise.all([adding, kept]))[0] : await adding;
     if (added === ALREADY_SETTLED) return 'settled';
     if (added === LAPSED) return 'lapsed';
     if (added === MOVED) throw new WorkspaceMoved();

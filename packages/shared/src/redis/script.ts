@@ -4,11 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { guardOf } from './cluster.js';
 import { type Constants, type Name, readLua } from './lua.js';
-
-type Argument = string | number;
+import { type Argument, type Beginning, encode, encodeOne, ReadyCommand } from './ready-command.js';
 
 /** Keys or arguments of a script by their names in the Lua. An optional one has to be there, too, as undefined. */
 type Values<Value, Name extends PropertyKey = string> = Readonly<
@@ -94,62 +93,41 @@ function createGuardedSender<Result>(name: string, lua: string) {
   };
 }
 
-/**
- * A Lua script as a function. Redis gets the text once for each connection, and then its digest. ioredis has this too
- * (`defineCommand`), but handles each argument several times, and every request passes here three times. Errors of ioredis
- * have the name.
- */
-function createSender<Result>(name: string, lua: string) {
-  const digest = createHash('sha1').update(lua).digest('hex');
-  const knowing = new WeakSet<Socket>();
+/** A script as it begins a command. Redis gets its text once for each connection, and then its digest. */
+class ScriptBeginning implements Beginning {
+  readonly #byDigest: string;
+  readonly #byText: string;
+  readonly #knowing = new WeakSet<Socket>();
 
-  class ScriptCommand extends Command {
-    constructor(
-      readonly count: number,
-      readonly rest: string,
-    ) {
-      super(name, [], { replyEncoding: 'utf8' });
-    }
-
-    /** Called when the command is written, and again when it is written to another connection. */
-    override toWritable(socket: object): string {
-      const isKnown = knowing.has(socket as Socket);
-      if (!isKnown) knowing.add(socket as Socket);
-      return `*${this.count}${isKnown ? byDigest : byText}${this.rest}`;
-    }
+  constructor(lua: string) {
+    const digest = createHash('sha1').update(lua).digest('hex');
+    this.#byDigest = encode(['EVALSHA', digest]);
+    this.#byText = encode(['EVAL', lua]);
   }
-  const byDigest = encode(['EVALSHA', digest]);
-  const byText = encode(['EVAL', lua]);
 
+  on(socket: Socket): string {
+    if (this.#knowing.has(socket)) return this.#byDigest;
+    this.#knowing.add(socket);
+    return this.#byText;
+  }
+
+  forget(socket: Socket): void {
+    this.#knowing.delete(socket);
+  }
+}
+
+/** ioredis has this too (`defineCommand`), but slower. */
+function createSender<Result>(name: string, lua: string) {
+  const script = new ScriptBeginning(lua);
   return (redis: Redis, keys: Encoded, args: Encoded): Promise<Result> => {
     const parts = 3 + keys.count + args.count;
-    const rest = `${encodeOne(keys.count)}${keys.text}${args.text}\r\n`;
-    const send = () => redis.sendCommand(new ScriptCommand(parts, rest)) as Promise<Result>;
+    const rest = `${encodeOne(keys.count)}${keys.text}${args.text}`;
+    const send = () => redis.sendCommand(new ReadyCommand(name, parts, script, rest)) as Promise<Result>;
     return send().catch((error: Error) => {
       // Somebody has emptied Redis' list of scripts.
       if (!error.message.startsWith('NOSCRIPT')) throw error;
-      knowing.delete((redis as unknown as { stream: Socket }).stream);
+      script.forget((redis as unknown as { stream: Socket }).stream);
       return send();
     });
   };
-}
-
-function encode(values: readonly Argument[]): string {
-  let text = '';
-  for (const value of values) text += encodeOne(value);
-  return text;
-}
-
-/** The end of what stands before an argument of so many bytes, and its length. */
-const HEADS = Array.from({ length: 1_024 }, (_, bytes) => headOf(bytes));
-
-function headOf(bytes: number): string {
-  return `\r\n$${bytes}\r\n`;
-}
-
-/** One argument in Redis' protocol. What comes after it ends its line. */
-function encodeOne(value: Argument): string {
-  const text = typeof value === 'string' ? value : String(value);
-  const bytes = Buffer.byteLength(text);
-  return (HEADS[bytes] ?? headOf(bytes)) + text;
 }

@@ -49,14 +49,11 @@ export class ProviderHealth {
   }
 
   record(call: Called, failure: ProviderFailure | undefined): void {
+    const { circuits, coolDowns } = this.parts;
     const { name } = call.upstream.config;
-    const tier = tierApart(call.request);
-    if (!failure) this.#inBackground(this.parts.coolDowns.succeeded(name, call.entry.model, tier));
-    this.#inBackground(
-      failure && isUnhealthy(failure)
-        ? this.#failed(name, call, failure)
-        : this.#log(this.parts.circuits.succeeded(name)),
-    );
+    if (!failure) this.#inBackground(coolDowns.succeeded(name, call.entry.model, tierApart(call.request)));
+    if (failure && isUnhealthy(failure)) this.#inBackground(this.#failed(name, call, failure));
+    else if (!circuits.isClosed(name)) this.#inBackground(this.#log(circuits.succeeded(name)));
   }
 
   /** Nobody calls for `ms`, or at most `maxMs`. */
@@ -77,8 +74,8 @@ export class ProviderHealth {
       this.parts.logger.warn({ provider: change.provider, circuit: change.state }, 'circuit changed');
   }
 
-  #inBackground(work: Promise<unknown>): void {
-    work.then(
+  #inBackground(work: Promise<unknown> | undefined): void {
+    work?.then(
       () => this.#failureLog.worked(),
       (error: unknown) => this.#failureLog.failed(error),
     );

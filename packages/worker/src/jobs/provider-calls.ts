@@ -101,7 +101,17 @@ export class ProviderCalls {
   }
 
   /** When the time of an open circuit is over, one call is the probe. The others get the reason why they may not call. */
-  async mayCall(
+  mayCall(
+    entry: ChainEntry,
+    job: ChatJob,
+    tier: string | undefined,
+  ): Blocked | undefined | Promise<Blocked | undefined> {
+    const { circuits, coolDowns } = this.parts;
+    if (coolDowns.areOver && circuits.isClosed(entry.provider)) return undefined;
+    return this.#mayProbe(entry, job, tier);
+  }
+
+  async #mayProbe(
     entry: ChainEntry,
     { requestId }: ChatJob,
     tier: string | undefined,

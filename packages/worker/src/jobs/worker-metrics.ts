@@ -73,13 +73,13 @@ export class WorkerMetrics {
   ) {
     this.#tagCost = metrics.counter('tagCost');
     this.#tagValues = new Map(metricTags.map((tag) => [tag, new Set()]));
-    this.#queueWait = metrics.histogram('queueWait');
-    this.#requests = metrics.counter('providerRequests');
-    this.#duration = metrics.histogram('providerDuration');
+    this.#queueWait = metrics.quickHistogram('queueWait');
+    this.#requests = metrics.quickCounter('providerRequests');
+    this.#duration = metrics.quickHistogram('providerDuration');
     this.#firstToken = metrics.histogram('firstToken');
-    this.#tokens = metrics.counter('tokens');
+    this.#tokens = metrics.quickCounter('tokens');
     this.#keptTogether = metrics.counter('keptTogether');
-    this.#cost = metrics.counter('cost');
+    this.#cost = metrics.quickCounter('cost');
     this.#unknownBills = metrics.counter('unknownBills');
     this.#estimated = metrics.counter('estimatedCost');
     this.#unpriced = metrics.counter('unpriced');
@@ -104,7 +104,7 @@ export class WorkerMetrics {
 
   /** Creates the series of a provider at zero. */
   know(provider: string): void {
-    for (const priority of PRIORITIES) this.#queueWait.zero({ provider, priority });
+    for (const priority of PRIORITIES) this.#queueWait.zero(provider, priority);
     for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
       this.#rateLimited.inc({ provider, reason }, 0);
     for (const result of ['ok', 'failed']) this.#tokenFetches.inc({ provider, result }, 0);
@@ -118,8 +118,8 @@ export class WorkerMetrics {
   }
 
   #knowModel(provider: string, model: string): void {
-    for (const outcome of CALL_OUTCOMES) this.#requests.inc({ provider, model, outcome }, 0);
-    for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
+    for (const outcome of CALL_OUTCOMES) this.#requests.inc(0, provider, model, outcome);
+    for (const type of TOKEN_TYPES) this.#tokens.inc(0, provider, model, type);
     for (const result of ['hit', 'miss']) this.#keptTogether.inc({ provider, model, result }, 0);
     this.#unpriced.inc({ provider, model }, 0);
     this.#beyondLimit.inc({ provider, model }, 0);
@@ -127,7 +127,7 @@ export class WorkerMetrics {
   }
 
   #zeroCost(labels: { workspace: string; route: string; provider: string; model: string }): void {
-    this.#cost.inc(labels, 0);
+    this.#cost.inc(0, labels.workspace, labels.route, labels.provider, labels.model);
     this.#estimated.inc(labels, 0);
   }
 
@@ -151,7 +151,7 @@ export class WorkerMetrics {
   }
 
   waited(provider: string, priority: Priority | undefined, ms: number): void {
-    this.#queueWait.observe({ provider, priority: priority ?? DEFAULT_PRIORITY }, ms / 1000);
+    this.#queueWait.observe(ms / 1000, provider, priority ?? DEFAULT_PRIORITY);
   }
 
   /** Counts a job that a dead worker had begun. */
@@ -159,7 +159,7 @@ export class WorkerMetrics {
     this.#recovered.inc({ provider });
     if (quarantined) this.#quarantined.inc({ provider });
     if (isResumed) return;
-    this.#requests.inc({ provider, model: this.models.of(provider, model), outcome: 'unknown' });
+    this.#requests.inc(1, provider, this.models.of(provider, model), 'unknown');
   }
 
   /** `ms` is undefined when nothing was sent, and `firstTokenMs` when no answer in pieces has begun. */
@@ -167,8 +167,8 @@ export class WorkerMetrics {
     const { provider } = entry;
     const model = this.models.of(provider, entry.model);
     if (outcome === 'rate_limited') this.#rateLimited.inc({ provider, reason: 'upstream' });
-    this.#requests.inc({ provider, model, outcome });
-    if (ms !== undefined) this.#duration.observe({ provider, model }, ms / 1000);
+    this.#requests.inc(1, provider, model, outcome);
+    if (ms !== undefined) this.#duration.observe(ms / 1000, provider, model);
     if (firstTokenMs !== undefined) this.#firstToken.observe({ provider, model }, firstTokenMs / 1000);
   }
 
@@ -195,8 +195,8 @@ export class WorkerMetrics {
     if (!served) return;
     const { provider, usage, cost, price } = served;
     const model = this.models.of(provider, served.model);
-    const labels = { ...this.workspaces.of(workspace, route), provider, model };
-    this.#cost.inc(labels, cost / PICODOLLARS_PER_USD);
+    const labels = this.workspaces.of(workspace, route);
+    this.#cost.inc(cost / PICODOLLARS_PER_USD, labels.workspace, labels.route, provider, model);
     if (tags) this.#countTags(labels.workspace, tags, cost / PICODOLLARS_PER_USD);
     const { reported, listed } = attempts.at(-1) ?? {};
     const isBooked = reported !== undefined && isAsReported(entry);
@@ -206,7 +206,7 @@ export class WorkerMetrics {
     }
     if (!price && !isBooked) this.#unpriced.inc({ provider, model });
     const count = (type: (typeof TOKEN_TYPES)[number], tokens: number) =>
-      tokens > 0 && this.#tokens.inc({ provider, model, type }, tokens);
+      tokens > 0 && this.#tokens.inc(tokens, provider, model, type);
     count('input', usage.input);
     count('cached_input', usage.cachedInput);
     count('cache_write', usage.cacheWrite + usage.cacheWrite1h);
