@@ -26,7 +26,9 @@ async function startReading(t: ExecutionContext, id: string) {
   const sent: string[][] = [];
   const send = reader.sendCommand.bind(reader);
   reader.sendCommand = (command, stream) => {
-    sent.push([command.name, ...command.args.map(String)]);
+    // In Redis' protocol each word has a line before it, with its length.
+    const lines = String(command.toWritable(reader)).split('\r\n');
+    sent.push(lines.filter((_, i) => i > 0 && i % 2 === 0));
     return send(command, stream);
   };
   const inbox = new Inbox(id, names);

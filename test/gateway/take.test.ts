@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { finishScript, type TakenFields, takeScript } from '@sluice/shared/queue/scripts';
+import { ReadyCommand } from '@sluice/shared/redis/ready-command';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { ChatWorker } from '@sluice/worker/jobs/chat-worker';
 import type { MinimalJob } from 'bullmq';
@@ -127,8 +128,8 @@ for (const [what, result] of [
     t.is((ended.result as [TakenJson])[0].id, 'two-0');
 
     // As ioredis does after a lost connection.
-    const { constructor: Sent, count, rest } = sent[0] as Command & { count: number; rest: string };
-    const again = new (Sent as new (count: number, rest: string) => Command)(count, rest);
+    const { name, parts, beginning, rest } = sent[0] as ReadyCommand;
+    const again = new ReadyCommand(name, parts, beginning, rest);
     t.deepEqual(JSON.stringify(await (send(again) as Promise<unknown>)).match(/\w*settled|\w+-0/g), [
       result,
       'two-0',

@@ -18,9 +18,9 @@ const AS_TEXT = { replyEncoding: 'utf8' } as const;
 /** The one class of all such commands: code that handles objects of many classes is slow. Errors of ioredis have the name. */
 export class ReadyCommand extends Command {
   // A field that is declared so is not defined before it is set.
-  declare private readonly parts: number;
-  declare private readonly beginning: Beginning | undefined;
-  declare private readonly rest: string;
+  declare readonly parts: number;
+  declare readonly beginning: Beginning | undefined;
+  declare readonly rest: string;
 
   constructor(name: string, parts: number, beginning: Beginning | undefined, rest: string) {
     super(name, NO_ARGUMENTS, AS_TEXT);

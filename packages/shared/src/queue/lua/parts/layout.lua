@@ -33,8 +33,11 @@ local function wake(q, class)
   redis.call('ZADD', q .. 'marker', 0, '0')
 end
 
+local clockNow
 local function readClock()
+  if clockNow then return clockNow end
   local clockKey = string.match(KEYS[1], '^.*:queue:') .. 'clock'
   -- INCLUDE: ../../../redis/lua/parts/read-clock.lua
+  clockNow = now
   return now
 end

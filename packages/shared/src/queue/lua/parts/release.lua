@@ -15,19 +15,20 @@ local function bucketsOf(rate, keyName)
   return buckets
 end
 
--- A call counts in another half second, and for more. A window that has expired has no call.
+-- A call counts in another half second, or for more. A window that has expired has no call.
 local function move(bucket, slot, arrived, before, more)
-  local key, from, to = bucket[1], slot, arrived
-  local sum, pace, there, here = unpack(redis.call('HMGET', key, 's', 'p', from, to))
-  if not sum then return end
-  local fields = {'s', sum + more, 'p', (pace or 0) + delayOf(bucket, more)}
-  if from == to then before = 0
-  else
-    fields[5], fields[6] = from, (there or 0) - before
-  end
-  fields[#fields + 1], fields[#fields + 2] = to, (here or 0) + before + more
+  local key, from, to = bucket[1], whole(slot), whole(arrived)
+  local pace = redis.call('HGET', key, 'p')
+  if not pace then return end
   -- It was reserved within the last minute, and the window lives for two from then on.
-  redis.call('HSET', key, unpack(fields))
+  if from == to then redis.call('HINCRBY', key, to, whole(more))
+  else
+    redis.call('HINCRBY', key, from, whole(-before))
+    redis.call('HINCRBY', key, to, whole(before + more))
+  end
+  if more == 0 then return end
+  redis.call('HINCRBY', key, 's', whole(more))
+  redis.call('HSET', key, 'p', momentOf(pace + delayOf(bucket, more)))
 end
 
 -- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts

@@ -65,23 +65,24 @@ end
 -- Returns what the job's field `slot` has to be from now on.
 local function reserve(jobKey, plan, now)
   local slot = slotAt(now + ARRIVAL_MS)
+  local field = whole(slot)
   for _, each in ipairs(plan) do
     local bucket, window = each[1], each[2]
     local amount, key, there = amountOf(bucket), window.key, window.there
-    if slot ~= window.ahead then there = tonumber(redis.call('HGET', key, slot)) end
+    if slot ~= window.ahead then there = tonumber(redis.call('HGET', key, field)) end
     local pace = math.max(window.pace, now) + math.max(delayOf(bucket, amount), spreadOf(bucket, window, amount, now))
     local _, rate = lentOf(bucket)
-    redis.call('HSET', key, slot, (there or 0) + amount, 's', window.sum + amount, 'p', pace)
+    redis.call('HSET', key, field, whole((there or 0) + amount), 's', whole(window.sum + amount), 'p', momentOf(pace))
     if window.isNew or rate ~= window.rate then redis.call('HSET', key, 'f', window.first, 'q', rate, 'i', INDEXED) end
     -- It outlives the half second by more than a minute.
     if not there then redis.call('PEXPIRE', key, WINDOW_TTL_MS) end
     if isSpacedOut(bucket) and bucket[2] == 'r' then
-      redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. slot)
+      redis.call('ZADD', key .. ':last', string.format('%.0f', now), jobKey .. ' ' .. field)
       redis.call('ZREMRANGEBYRANK', key .. ':last', 0, -2 * briefly(bucket[3]))
       redis.call('PEXPIRE', key .. ':last', WINDOW_TTL_MS)
     end
   end
-  return slot
+  return field
 end
 
 local function addTo(plan, buckets, now)

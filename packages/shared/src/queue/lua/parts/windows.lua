@@ -24,10 +24,19 @@ local function slotAt(moment)
   return math.floor(moment / SLOT_MS)
 end
 
+-- Numbers as texts. Redis would write each with 17 digits, which takes longer than the command.
+local function whole(number)
+  return string.format('%d', number)
+end
+
+local function momentOf(ms)
+  return string.format('%d.%03d', ms, ms % 1 * 1000)
+end
+
 -- `ahead` is the half second in which a call that is reserved now counts, and `there` what was reserved in it.
 local function readWindow(key, now)
   local slot, ahead = slotAt(now), slotAt(now + ARRIVAL_MS)
-  local sum, first, pace, found, rate, there = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l', 'q', ahead))
+  local sum, first, pace, found, rate, there = unpack(redis.call('HMGET', key, 's', 'f', 'p', 'l', 'q', whole(ahead)))
   local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0),
     found = tonumber(found), rate = tonumber(rate), ahead = ahead, there = tonumber(there), isNew = not first}
   if window.first > slot then
@@ -48,9 +57,10 @@ local function readWindow(key, now)
   return window
 end
 
--- A request that is larger than the limit counts as the whole limit, because its size is an estimate. It is sent alone.
+-- A request that is larger than the limit counts as the whole limit, because its size is an estimate. It is sent alone. Half a
+-- token, which a caller may ask for, counts as one.
 local function amountOf(bucket)
-  return math.min(bucket[4], bucket[3])
+  return math.ceil(math.min(bucket[4], bucket[3]))
 end
 
 -- How much of a limit may be used here, and how much of it in a minute. In a cell of several shards each shard has a part
