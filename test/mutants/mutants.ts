@@ -660,6 +660,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: "failure.coolDown = 'model'",
   },
   {
+    test: 'unit/metrics',
+    file: 'packages/shared/src/metrics/quick.ts',
+    from: 'row.length = 0',
+    to: '',
+  },
+  {
+    test: 'unit/metrics',
+    file: 'packages/shared/src/metrics/quick.ts',
+    from: 'row.count = 0',
+    to: '',
+  },
+  {
     test: 'gateway/logs',
     file: 'packages/api/src/http/request-line.ts',
     from: ',"keyId":${JSON.stringify(key.id)}',
@@ -668,8 +680,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/metrics',
     file: 'packages/worker/src/jobs/worker-metrics.ts',
-    from: 'this.#cost.inc(labels, cost / PICODOLLARS_PER_USD)',
-    to: 'this.#cost.inc(labels, (2 * cost) / PICODOLLARS_PER_USD)',
+    from: 'this.#cost.inc(cost / PICODOLLARS_PER_USD,',
+    to: 'this.#cost.inc((2 * cost) / PICODOLLARS_PER_USD,',
   },
   {
     test: 'gateway/model-facts',

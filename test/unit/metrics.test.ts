@@ -134,6 +134,24 @@ test('the busiest workspaces have labels of their own, the others share one, and
   t.true((await samples()).length < 1_000);
 });
 
+test('what every request counts is in each scrape, once, however many requests there were', async (t) => {
+  const { worker, samples } = createWorkerMetrics();
+  const entry = { provider: 'openai', model: 'gpt-4o' };
+  const labels = { provider: 'openai', model: 'gpt-4o' };
+  for (const calls of [1, 300, 1_000]) {
+    const before = await samples();
+    for (let i = 0; i < calls; i++) worker.called(entry, 'ok', 1_000);
+    const after = await samples();
+    const more = (name: string, of: Record<string, string>) =>
+      (sumOf(after, name, of) ?? 0) - (sumOf(before, name, of) ?? 0);
+    t.is(more('gateway_provider_requests_total', { ...labels, outcome: 'ok' }), calls);
+    t.is(more('gateway_provider_request_duration_seconds_count', labels), calls);
+    t.is(more('gateway_provider_request_duration_seconds_sum', labels), calls);
+    t.is(more('gateway_provider_request_duration_seconds_bucket', { ...labels, le: '1' }), calls);
+    t.is(more('gateway_provider_request_duration_seconds_bucket', { ...labels, le: '0.5' }), 0);
+  }
+});
+
 test('ten thousand made-up methods are one label', async (t) => {
   const metrics = new Metrics('api');
   const api = new ApiMetrics(metrics, KINDS.keys());
