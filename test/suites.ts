@@ -187,17 +187,18 @@ const GATEWAY_ROOMS: Readonly<Record<'first' | 'rest', Readonly<Record<string, r
 /** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */
 export const SLOWEST: readonly string[] = [
   ...['gathered', 'hostile', 'console', 'console-trouble', 'console-forms', 'console-keyboard'],
-  ...['provider-batches', 'lines', 'operators', 'console-haste', 'drain', 'directory', 'money'],
   ...[
-    'batches',
+    'provider-batches',
+    'lines',
+    'operators',
     'chaos',
-    'archive',
-    'bytes-in-flight',
-    'admin-budget',
-    'log-files',
-    'redis-patience',
-    'clients',
+    'redis-clock',
+    'move-workspace',
+    'resume',
+    'key-pepper',
   ],
+  ...['cluster', 'console-haste', 'drain', 'directory', 'money', 'queues', 'batches', 'archive'],
+  ...['bytes-in-flight', 'admin-budget', 'log-files', 'redis-patience', 'clients', 'admin-directory'],
   ...['redis-acl', 'redis-server', 'batch-share', 'live-providers', 'circuit', 'payloads', 'start'],
   ...['two-versions', 'bad-input', 'limits', 'api', 'fallback', 'request-properties', 'admin-log', 'cli'],
   ...['raw-http', 'config', 'processes', 'access', 'shapes', 'schema-checker', 'console-page'],
@@ -205,28 +206,9 @@ export const SLOWEST: readonly string[] = [
 
 /** Those that were once red on a busy machine, beside the slowest: `npm run steady` runs both. */
 export const UNSTEADY: readonly string[] = [
-  ...[
-    'admin-directory',
-    'announced-limits',
-    'cluster',
-    'crash',
-    'descriptors',
-    'found-concurrency',
-    'key-pepper',
-    'leaks',
-    'leases',
-  ],
-  ...['log-trim-after-standstill', 'metrics', 'move-workspace', 'observability', 'priorities', 'queues'],
-  ...[
-    'rate-limits',
-    'redis-clock',
-    'resume',
-    'scale-out',
-    'scrape-trouble',
-    'sdk',
-    'stock-bullmq',
-    'webhooks',
-  ],
+  ...['announced-limits', 'crash', 'descriptors', 'found-concurrency', 'leaks', 'leases'],
+  ...['log-trim-after-standstill', 'metrics', 'observability', 'priorities'],
+  ...['rate-limits', 'scale-out', 'scrape-trouble', 'sdk', 'stock-bullmq', 'webhooks'],
 ];
 
 const GATEWAY = fileURLToPath(new URL('gateway/', import.meta.url));
