@@ -214,6 +214,8 @@ class PieceWatch {
   }
 }
 
+const NOBODY_WAITS = () => {};
+
 /** One request and its answer as undici's events, because a stream for each answer would cost more than the rest. */
 class Call implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
@@ -232,7 +234,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly pool: Pool,
-    private readonly request: Dispatcher.DispatchOptions,
+    private request: Dispatcher.DispatchOptions | undefined,
     private readonly secrets: () => readonly string[],
     private readonly share: AnswerShare,
     private readonly asText: boolean,
@@ -244,7 +246,7 @@ class Call implements Dispatcher.DispatchHandler {
       this.#resolve = resolve;
       this.#reject = reject;
       this.watch?.listen(() => this.end('stalled'));
-      this.pool.dispatch(this.request, this);
+      if (this.request) this.pool.dispatch(this.request, this);
     });
   }
 
@@ -256,6 +258,21 @@ class Call implements Dispatcher.DispatchHandler {
     if (this.#pieces?.isComplete) this.#resolve(this.#assembled(this.#pieces));
     else this.#reject(this.#ended);
     this.#controller?.abort(this.#ended);
+    this.#letGo();
+  }
+
+  /**
+   * An ended call can be reached for a while from old objects. It would become old with all that it has (under-way.ts): by its
+   * promise, that is the whole run of its job.
+   */
+  #letGo(): void {
+    this.request = undefined;
+    this.#controller = undefined;
+    this.#headers = {};
+    this.#chunks = [];
+    this.#pieces = undefined;
+    this.#resolve = NOBODY_WAITS;
+    this.#reject = NOBODY_WAITS;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -310,10 +327,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#deliver();
-    // An ended call can be reached for a while from old objects, and would become old with all that it has (under-way.ts).
-    this.#controller = undefined;
-    this.#headers = {};
-    this.#chunks = [];
+    this.#letGo();
   }
 
   #deliver(): void {
@@ -342,7 +356,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once.
-    if (!this.#ended && !this.#triedAgain && deathOnReuse(error) === 'stale') {
+    if (this.request && !this.#triedAgain && deathOnReuse(error) === 'stale') {
       this.#triedAgain = true;
       this.#sent = false;
       this.pool.dispatch(this.request, this);
