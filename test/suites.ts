@@ -140,7 +140,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['public-addresses', 'remember-keys', 'request-schema', 'slow-readers', 'tags', 'traffic', 'webhooks'],
     ...['whole-file', 'wrong-keys'],
   ],
-  processes: ['chores', 'clock', 'logger', 'metrics', 'tracer', 'under-way'],
+  processes: ['chores', 'clock', 'ended-call', 'logger', 'metrics', 'tracer', 'under-way'],
   simulator: [
     'simulator',
     'simulator-batches',

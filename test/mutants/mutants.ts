@@ -660,6 +660,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "failure.coolDown = 'model'",
   },
   {
+    test: 'unit/ended-call',
+    file: 'packages/worker/src/calls/http-client.ts',
+    from: 'this.#resolve = NOBODY_WAITS',
+    to: '',
+  },
+  {
     test: 'unit/metrics',
     file: 'packages/shared/src/metrics/quick.ts',
     from: 'row.length = 0',
