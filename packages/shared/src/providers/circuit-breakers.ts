@@ -166,8 +166,7 @@ export class CircuitBreakers {
 
   /** Whether a success would change nothing. */
   isClosed(provider: string): boolean {
-    const known = this.#circuits.get(provider);
-    return known === undefined || known.state === 'closed';
+    return this.get(provider).state === 'closed';
   }
 
   /** `succeeded` and `failed` return the change of state, if there was one. */

@@ -1,6 +1,6 @@
 /**
- * Commands in Redis' protocol. ioredis would handle each argument several times. Every request passes here four times, so its
- * commands are written at once, and read as text.
+ * Commands that are written in Redis' protocol at once. ioredis would handle each of their arguments several times, and every
+ * request sends several commands.
  */
 import type { Socket } from 'node:net';
 import { Command, type Redis } from 'ioredis';
